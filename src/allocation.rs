@@ -1,4 +1,4 @@
-//! kubelet's devices: which of them a pod has, and which of those each of its networks gets.
+//! Finds the devices that kubelet allocated to a pod, and assigns them to the pod's networks.
 //!
 //! ```text
 //! jackfield.io/devices (embedded cluster) ────┐
@@ -6,13 +6,13 @@
 //! kubelet's own record, by the pod's UID ─────┴─▶ Allocation ──▶ assign ──▶ one device per network
 //! ```
 //!
-//! A device counts as the pod's when kubelet's own record has it under the pod's UID. The API knows
-//! no UIDs, so its answer may be about a previous pod of the same name. It answers with empty lists
-//! while kubelet starts.
+//! A device belongs to the pod if kubelet's own record lists it under the pod's UID. The API has no
+//! UIDs, so its answer may be about a previous pod of the same name. While kubelet starts, the API
+//! answers with empty lists.
 //!
-//! One allocation serves all networks of a pod, including the cluster network. ADD pairs devices and
-//! networks once, and the journal keeps the pairs: kubelet lists devices in an order that changes from
-//! call to call.
+//! One allocation serves all networks of a pod, including the cluster network. ADD pairs devices
+//! with networks once, and the journal stores the pairs, because kubelet's order of devices changes
+//! from call to call.
 
 mod assign;
 mod checkpoint;
@@ -41,41 +41,41 @@ pub use problem::{
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Allocation {
     supplies: BTreeMap<String, Supply>,
-    /// What surprises people about the origin of the devices.
+    /// Remarks on the origin of the devices.
     pub remarks: Vec<AllocationRemark>,
 }
 
-/// What is known of one resource.
+/// What Jackfield found out about a pod's devices of one resource.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Supply {
     /// The pod has devices.
     Devices {
-        /// Their identifiers, in the order in which its networks get them.
+        /// The identifiers of the devices, in the order in which the networks get them.
         ids: Vec<String>,
-        /// The source that names them.
+        /// The source of the identifiers.
         origin: Origin,
     },
-    /// It counts something other than devices (a bridge, a licence): its networks get none.
+    /// The resource counts something other than devices (a bridge, a licence), so its networks get
+    /// no device.
     NoDevices,
-    /// Its devices are unknown for this reason.
+    /// The pod's devices are unknown for this reason.
     Unknown(Box<UnknownCause>),
 }
 
 impl Allocation {
-    /// Sets what is known of a resource.
+    /// Sets the supply of a resource.
     pub fn set(&mut self, resource: &str, supply: Supply) {
         self.supplies.insert(resource.to_owned(), supply);
     }
 
-    /// What is known of a resource.
+    /// The supply of a resource; `None` if it was not looked up.
     pub fn supply(&self, resource: &str) -> Option<&Supply> {
         self.supplies.get(resource)
     }
 }
 
-/// The order in which networks get devices. It compares PCI addresses as numbers, so that
-/// `0000:01:02.0` comes before `0000:01:10.0` and the domain `ffff` before `10000`, and other
-/// identifiers in natural order.
+/// The order in which networks get devices. PCI addresses are compared as numbers, so that the
+/// domain `ffff` comes before `10000`. Other identifiers follow in natural order.
 fn numeric(left: &str, right: &str) -> Ordering {
     match (left.parse::<PciAddress>(), right.parse::<PciAddress>()) {
         (Ok(left), Ok(right)) => left.cmp(&right),
@@ -85,7 +85,8 @@ fn numeric(left: &str, right: &str) -> Ordering {
     }
 }
 
-/// An identifier in the one spelling in which identifiers of the same device are equal texts.
+/// The canonical spelling of an identifier. Identifiers of the same device have the same canonical
+/// spelling.
 fn canonical(id: &str) -> Cow<'_, str> {
     match id.parse::<PciAddress>() {
         Ok(address) => Cow::Owned(address.to_string()),
@@ -93,7 +94,7 @@ fn canonical(id: &str) -> Cow<'_, str> {
     }
 }
 
-/// Whether two identifiers name the same device: PCI addresses may have upper-case digits.
+/// Whether two identifiers name the same device. PCI addresses may have upper-case digits.
 fn same(left: &str, right: &str) -> bool {
     left == right || canonical(left) == canonical(right)
 }

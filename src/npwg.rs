@@ -41,7 +41,7 @@ pub const STATUS_ANNOTATION: &str = "k8s.v1.cni.cncf.io/network-status";
 /// Multus' annotation that replaces the cluster network of one pod.
 pub const DEFAULT_NETWORK_ANNOTATION: &str = "v1.multus-cni.io/default-network";
 
-/// The annotation of a definition that names the resource whose devices it uses.
+/// The annotation in which a definition names the resource of its devices.
 pub const RESOURCE_NAME_ANNOTATION: &str = "k8s.v1.cni.cncf.io/resourceName";
 
 /// The version of the specification that a node follows where versions differ.
@@ -49,7 +49,7 @@ pub const RESOURCE_NAME_ANNOTATION: &str = "k8s.v1.cni.cncf.io/resourceName";
 pub enum Dialect {
     /// 1.0: `mac` may be an IPoIB address of 20 bytes (NPWG 1.0 §4.1.2.1.4).
     V1_0,
-    /// 1.3: `mac` has 6 bytes, and IPoIB has its own key.
+    /// 1.3: `mac` has 6 bytes. IPoIB interfaces have a separate key.
     #[default]
     V1_3,
 }

@@ -1,8 +1,7 @@
-//! Turns everything known about a pod into an ordered list of [`Attachment`]s, or into the reasons why
-//! none of them may be attempted.
+//! Turns everything known about a pod into an ordered list of [`Attachment`]s, or into the reasons
+//! why none of them may be attempted.
 //!
-//! This module has every rule that can fail before anything runs. It does no I/O, so that `explain`
-//! and ADD see the same plan.
+//! The module does no I/O, so `explain` and ADD make the same plan.
 
 pub mod attachment;
 mod capabilities;
@@ -31,22 +30,22 @@ use crate::cni::{CapabilityArgs, ContainerId, InterfaceName};
 use crate::request::NodeConfig;
 use planner::Planner;
 
-/// The largest size of the configurations of all networks of a pod together, in bytes.
+/// The maximum total size of the configurations of a pod's networks, in bytes.
 pub const MAX_CONFIGURATIONS: usize = 8 << 20;
-/// The most capabilities that one plugin may declare.
+/// The maximum number of capabilities that one plugin may declare.
 pub const MAX_CAPABILITIES: usize = 64;
 
 /// What an ADD does, in order.
 #[derive(Debug, Default)]
 pub struct Plan {
-    /// The cluster network first (NPWG 1.3 §6.2), then the default networks, then the pod's
-    /// selection in its order.
+    /// The cluster network (NPWG 1.3 §6.2), the further delegates, the default networks, the
+    /// networks that the pod selects, and the auxiliary chain, in this order.
     pub attachments: Vec<Attachment>,
-    /// What the pod's owner should know.
+    /// Warnings for the pod's owner.
     pub warnings: Vec<PlanWarning>,
-    /// What surprises people who look at the plan.
+    /// Remarks that explain the plan.
     pub remarks: Vec<PlanRemark>,
-    /// Every reason why the plan must not be carried out.
+    /// Every reason why an ADD must not carry out the plan.
     pub problems: Vec<PlanError>,
 }
 
@@ -59,7 +58,7 @@ pub struct Inputs<'a> {
     pub container: &'a ContainerId,
     /// `CNI_IFNAME`: the cluster network's interface.
     pub ifname: &'a InterfaceName,
-    /// The pod, if the runtime names one.
+    /// The pod, if the runtime names it.
     pub pod: Option<&'a PodName>,
     /// The pod's annotations.
     pub annotations: &'a PodAnnotations,
@@ -75,7 +74,7 @@ pub struct Inputs<'a> {
     pub runtime_config: CapabilityArgs,
 }
 
-/// Makes the plan, with every rule that it violates.
+/// Makes the plan. [`Plan::problems`] lists every violated rule, not only the first.
 pub fn plan(inputs: Inputs<'_>) -> Plan {
     let mut planner = Planner::new(inputs);
     planner.cluster_network();

@@ -6,9 +6,9 @@
 //! PodLinks ──observe (waits for DAD)──▶ Observed ─┘
 //! ```
 //!
-//! Each attachment is judged before the next one is made, because a later one may enslave its
-//! interface, and again on CHECK. The judgement does no I/O. The caller decides by a finding's
-//! [`Weight`] whether it fails the attachment or becomes an event.
+//! ADD judges each attachment before it makes the next attachment, which may enslave the interface.
+//! CHECK judges each attachment again. The judgement does no I/O. The caller decides by the
+//! [`Weight`] of a finding whether the finding fails the attachment or becomes an event.
 
 mod finding;
 mod function;

@@ -1,22 +1,24 @@
-//! Which device belongs to which network: a function of the allocation and the networks' wishes.
+//! Assigns the devices of an allocation to networks.
 
 use super::{
     AllocatedDevice, Allocation, AssignError, Origin, Supply, UnknownCause, canonical, same,
 };
 
-/// What one network wants, in the order in which networks are attached.
+/// One network's wish for a device.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Wish<'a> {
-    /// The resource of its definition (`k8s.v1.cni.cncf.io/resourceName`).
+    /// The resource that the network's definition names (`k8s.v1.cni.cncf.io/resourceName`).
     pub resource: Option<&'a str>,
-    /// The device that the pod names for it (`deviceID`).
+    /// The device that the pod names for the network (`deviceID`).
     pub device: Option<&'a str>,
 }
 
-/// Gives each wish its device, or the reason why it gets none.
+/// Returns a device for each wish, or the reason why the network gets none. The wishes are in the
+/// order in which the networks are attached.
 ///
-/// Wishes that name a device come first, and get it if it is the pod's own. Each of the others gets
-/// the next device of its resource. A resource that counts something else gives none.
+/// Wishes that name a device come first. They get it if it is one of the pod's devices. Every other
+/// wish with a resource gets the next free device of that resource. A resource that counts
+/// something other than devices gives no device.
 pub fn assign(
     allocation: &Allocation,
     wishes: &[Wish<'_>],
@@ -45,7 +47,7 @@ pub fn assign(
 
 fn device(id: &str, resource: &str, origin: Origin) -> AllocatedDevice {
     AllocatedDevice {
-        // In one spelling, since other plugins compare texts.
+        // The canonical spelling, since other plugins compare identifiers as texts.
         id: canonical(id).into_owned(),
         resource: resource.to_owned(),
         driver: None,
@@ -53,8 +55,8 @@ fn device(id: &str, resource: &str, origin: Origin) -> AllocatedDevice {
     }
 }
 
-/// A device that the pod names, if it is the pod's own and belongs to the definition's resource, if
-/// the definition names one.
+/// Looks up a device that the pod names. The device must be one of the pod's devices. If the
+/// definition names a resource, the device must also belong to that resource.
 fn owned(
     allocation: &Allocation,
     resource: Option<&str>,

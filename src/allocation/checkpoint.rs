@@ -1,9 +1,9 @@
 //! kubelet's own record of devices: `kubelet_internal_checkpoint`.
 //!
-//! It is right at any time, even while kubelet restarts and its pod-resources API answers with empty
-//! lists. It keeps the entry of a deleted pod until the next allocation, so only the UID of an entry
-//! says which pod it belongs to. Jackfield does not verify the checksum: kubelet computes it over
-//! Go's text of Go's structures. Kubelet replaces the file in one piece.
+//! The file is valid at any time, even while kubelet restarts and its pod-resources API answers
+//! with empty lists. An entry of a deleted pod stays until the next allocation, so only the UID of
+//! an entry identifies the pod. kubelet replaces the file atomically. Jackfield does not verify the
+//! checksum, because kubelet computes it over the text form of Go structures.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
@@ -14,14 +14,14 @@ use serde::{Deserialize, Deserializer};
 use super::{CheckpointCause, CheckpointError, numeric};
 use crate::regular_file;
 
-/// The largest file, in bytes. A container with devices takes some hundred.
+/// The maximum size of the file, in bytes. The entry of one container takes a few hundred bytes.
 const MAX_FILE: u64 = 16 << 20;
 
-/// What kubelet has allocated on this node.
+/// The devices that kubelet has allocated on this node.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Checkpoint {
     entries: Vec<Entry>,
-    /// The resources of device plugins.
+    /// The resources that device plugins have registered.
     registered: BTreeSet<String>,
 }
 
@@ -43,8 +43,8 @@ struct File {
     data: Data,
 }
 
-/// Both keys are missing in a record of an unknown version. kubelet writes `null` for both if no
-/// device plugin has ever registered.
+/// A file of an unknown version lacks both keys. kubelet writes `null` for both keys if no device
+/// plugin has ever registered.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Data {
@@ -58,7 +58,7 @@ impl Checkpoint {
     /// Reads the checkpoint of a node.
     ///
     /// # Errors
-    /// [`CheckpointError`] with the file and what to do.
+    /// [`CheckpointError`] with the file and the remedy.
     pub fn read(path: &Path) -> Result<Checkpoint, CheckpointError> {
         read(path, Checkpoint::parse)
     }
@@ -79,8 +79,8 @@ impl Checkpoint {
         })
     }
 
-    /// The devices of a pod by resource, in the order in which its networks get them: by container
-    /// as in `order`, and numerically within each.
+    /// The devices of a pod by resource, in the order in which its networks get them. The
+    /// containers come in `order`, and the devices of a container in numeric order.
     pub fn devices_of(&self, pod: &str, order: &[&str]) -> BTreeMap<String, Vec<String>> {
         let places = order.iter().rev().zip((0..order.len()).rev());
         let places: HashMap<&str, usize> = places.map(|(name, at)| (*name, at)).collect();
@@ -94,7 +94,7 @@ impl Checkpoint {
             ids.sort_by(|left, right| numeric(left, right));
             let all = devices.entry(entry.resource_name.clone()).or_default();
             for id in ids {
-                // kubelet hands an init container's devices on to later containers.
+                // kubelet reuses an init container's devices for later containers.
                 if listed.insert((&entry.resource_name, id)) {
                     all.push(id.clone());
                 }
@@ -103,7 +103,7 @@ impl Checkpoint {
         devices
     }
 
-    /// The UIDs of the pods that have a device.
+    /// The UIDs of the pods that have the device `id`.
     pub fn holders(&self, id: &str) -> impl Iterator<Item = &str> {
         let has = move |entry: &&Entry| entry.ids.iter().any(|own| super::same(own, id));
         self.entries
@@ -112,7 +112,7 @@ impl Checkpoint {
             .map(|entry| entry.pod.as_str())
     }
 
-    /// Whether a device plugin has registered a resource. One without a device plugin counts
+    /// Whether a device plugin has registered a resource. A resource without a device plugin counts
     /// something other than devices.
     pub fn is_registered(&self, resource: &str) -> bool {
         self.registered.contains(resource)
@@ -120,7 +120,7 @@ impl Checkpoint {
     }
 }
 
-/// Reads a file of kubelet's.
+/// Reads and parses one of kubelet's files.
 pub(super) fn read<T>(
     path: &Path,
     parse: fn(&[u8]) -> Result<T, CheckpointCause>,
@@ -133,14 +133,15 @@ pub(super) fn read<T>(
     })
 }
 
-/// Reads a value that may be `null`, which differs from a missing one.
+/// Reads a value that is present but may be `null`. For a missing value, serde's default is `None`.
 fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     input: D,
 ) -> Result<Option<T>, D::Error> {
     T::deserialize(input).map(Some)
 }
 
-/// Reads identifiers by NUMA node, or, before Kubernetes 1.20, in one list; `null` for none.
+/// Reads the identifiers of devices. kubelet groups them by NUMA node, and before Kubernetes 1.20
+/// wrote one list. `null` means that there are none.
 fn of_all_nodes<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<String>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]

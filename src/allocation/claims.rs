@@ -1,7 +1,7 @@
-//! kubelet's own record of claims (DRA): `dra_manager_state`, beside the directory of the devices'
-//! checkpoint.
+//! kubelet's own record of claims (DRA): the file `dra_manager_state`, in the parent of the
+//! directory that contains kubelet's checkpoint.
 //!
-//! Like the checkpoint, it knows pods by their UIDs, which the pod-resources API does not.
+//! Like the checkpoint and unlike the pod-resources API, it identifies pods by UID.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -42,7 +42,7 @@ struct Device {
     device_name: String,
 }
 
-/// The file: JSON text in JSON.
+/// The file. It is a JSON object that contains the claims as JSON in a string.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct File {
@@ -50,7 +50,7 @@ struct File {
 }
 
 impl Claims {
-    /// The record of the kubelet whose devices' checkpoint is `checkpoint`.
+    /// The path of the record of claims of the kubelet with this checkpoint.
     pub(super) fn path(checkpoint: &Path) -> PathBuf {
         let root = checkpoint.parent().and_then(Path::parent);
         root.unwrap_or(Path::new("/")).join("dra_manager_state")
@@ -61,7 +61,7 @@ impl Claims {
         serde_json::from_str(&file.data).map_err(|error| CheckpointCause::UnknownType(error.into()))
     }
 
-    /// Whether a device was prepared for a claim of the pod with this UID.
+    /// Whether kubelet prepared a device for a claim of the pod with this UID.
     pub(super) fn has(&self, uid: &str, device: &DynamicDevice) -> bool {
         self.claims.iter().flatten().any(|claim| {
             let name = device.claim.split_once('/');

@@ -1,24 +1,24 @@
-//! The device of a network.
+//! The device of an attachment.
 
 use std::fmt;
 
 use device_info::PciAddress;
 use serde::{Deserialize, Serialize};
 
-/// A device of a pod, which belongs to one attachment for its whole life. The journal keeps it, so that
-/// CHECK and DEL act on the same device.
+/// A device of a pod, which belongs to one attachment until it is detached. The journal stores the
+/// device, so that CHECK and DEL act on the same device.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AllocatedDevice {
     /// The identifier that kubelet allocated: a PCI address, a vDPA device, a subfunction, or an
-    /// identifier of the device plugin's own form.
+    /// identifier in the device plugin's own format.
     pub id: String,
-    /// The resource that it belongs to.
+    /// The resource that the device belongs to.
     pub resource: String,
-    /// The driver that it was bound to when it was attached; `None` for an identifier of the device
-    /// plugin's own form.
+    /// The driver that the device was bound to at the ADD; `None` for an identifier in the device
+    /// plugin's own format.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub driver: Option<String>,
-    /// The source that names it as the pod's; `None` in records of older releases.
+    /// The source that names the device as the pod's. Records of older releases have `None`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub origin: Option<Origin>,
 }
@@ -29,12 +29,12 @@ pub struct AllocatedDevice {
 pub enum Origin {
     /// The pod's manifest, in the embedded cluster.
     Manifest,
-    /// kubelet's pod-resources API; its checkpoint has the device for this very pod.
+    /// kubelet's pod-resources API. kubelet's checkpoint lists the device for this pod, too.
     PodResources,
     /// kubelet's checkpoint alone.
     Checkpoint,
-    /// kubelet's pod-resources API for a claim, and the driver's ResourceSlice; kubelet's
-    /// `dra_manager_state` has the claim for this very pod.
+    /// kubelet's pod-resources API for a claim, and the driver's ResourceSlice. kubelet's
+    /// `dra_manager_state` lists the claim for this pod.
     Dra,
 }
 
@@ -50,7 +50,7 @@ impl fmt::Display for Origin {
 }
 
 impl AllocatedDevice {
-    /// Its PCI address, if it is a PCI function. Only PCI functions are certain not to be shared.
+    /// The PCI address of the device, if it is a PCI function. Other devices may be shared.
     pub fn pci(&self) -> Option<PciAddress> {
         self.id.parse().ok()
     }

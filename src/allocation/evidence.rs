@@ -1,4 +1,4 @@
-//! What is known of a pod's devices at one moment, and what follows for a resource.
+//! The evidence on a pod's devices at one moment, and the verdicts that follow from it.
 
 mod claim_devices;
 mod index;
@@ -22,21 +22,21 @@ use crate::kubelet::PodDevices;
 /// All evidence on the devices of one pod.
 pub(super) struct Evidence<'a> {
     sources: &'a Sources<'a>,
-    /// What the pod-resources API answers about a pod of this name.
+    /// The answer of the pod-resources API about a pod of this name.
     pod_resources: Option<&'a PodDevices>,
-    /// kubelet's record of all pods, by UID.
+    /// kubelet's checkpoint, which has the devices of all pods by UID.
     checkpoint: Result<Checkpoint, CheckpointError>,
-    /// The devices of this pod in that record, by resource.
+    /// The devices of this pod in the checkpoint, by resource.
     own: BTreeMap<String, Vec<String>>,
-    /// kubelet's record of claims.
+    /// kubelet's record of claims, read on first use.
     claims: OnceCell<Result<Claims, CheckpointError>>,
     index: Index<'a>,
 }
 
-/// What follows for a resource.
+/// The verdict on one resource.
 pub(super) struct Verdict {
     pub(super) supply: Supply,
-    /// Whether waiting cannot change it.
+    /// Whether waiting cannot change the supply.
     pub(super) is_final: bool,
 }
 
@@ -53,7 +53,7 @@ impl Verdict {
         Verdict::certain(Supply::Unknown(Box::new(cause)))
     }
 
-    /// The devices are unknown so far.
+    /// The devices are unknown, but waiting may change that.
     fn not_yet(cause: UnknownCause) -> Verdict {
         Verdict {
             is_final: false,
@@ -63,7 +63,7 @@ impl Verdict {
 }
 
 impl<'a> Evidence<'a> {
-    /// Reads kubelet's record, to judge it together with the answer of the pod-resources API.
+    /// Reads kubelet's checkpoint and combines it with the answer of the pod-resources API.
     pub(super) fn of(
         sources: &'a Sources<'a>,
         pod_resources: Option<&'a PodDevices>,
@@ -85,7 +85,7 @@ impl<'a> Evidence<'a> {
         }
     }
 
-    /// What is known of one resource.
+    /// Judges one resource.
     pub(super) fn judge(&self, resource: &str) -> Verdict {
         if Instant::now() >= self.sources.deadline {
             return Verdict::never(UnknownCause::NoTime);
@@ -105,12 +105,12 @@ impl<'a> Evidence<'a> {
             let ids = of_plugins.iter().cloned().chain(of_claims).collect();
             return Verdict::certain(Supply::Devices { ids, origin });
         }
-        // kubelet knows the pod and answers that it has no device of the resource.
+        // kubelet knows the pod, and its answer has no device of the resource.
         let has_none = self.kubelet_knows_the_node() && self.index.of_plugins(resource).is_empty();
         let empty = Checkpoint::default();
         let checkpoint = match &self.checkpoint {
             Ok(checkpoint) => checkpoint,
-            // kubelet writes its checkpoint with the first device of a device plugin.
+            // kubelet writes no checkpoint before a device plugin has its first device.
             Err(error) if error.cause == CheckpointCause::Missing && has_none => &empty,
             Err(error) => return self.without_record(resource, error),
         };
@@ -146,8 +146,8 @@ impl<'a> Evidence<'a> {
         Verdict::not_yet(missing)
     }
 
-    /// All devices of the pod by resource, whether or not a definition names it; devices of claims
-    /// without a resource by their driver.
+    /// All devices of the pod by resource, including resources that no definition names. Devices of
+    /// claims without a resource are listed by driver.
     pub(super) fn everything(&self) -> BTreeMap<String, Supply> {
         let of_plugins = self.own.keys().map(String::as_str);
         let names = of_plugins.chain(self.index.by_resource.keys().copied());
@@ -167,7 +167,8 @@ impl<'a> Evidence<'a> {
         all
     }
 
-    /// What surprises about the evidence on a resource whose devices are known.
+    /// A remark if pod-resources names devices of a resource that the checkpoint does not list for
+    /// this pod.
     pub(super) fn remark(&self, resource: &str) -> Option<AllocationRemark> {
         let own = self.own.get(resource)?.iter();
         let own: HashSet<Cow<'_, str>> = own.map(|id| canonical(id)).collect();
@@ -190,15 +191,16 @@ impl<'a> Evidence<'a> {
         }
     }
 
-    /// Whether kubelet knows the pod and answers which resources have devices on this node.
+    /// Whether kubelet knows the pod and has reported which resources have devices on this node.
     fn kubelet_knows_the_node(&self) -> bool {
         self.pod_resources
             .is_some_and(|it| it.is_known() && it.failure.is_none() && it.on_node.is_some())
     }
 }
 
-/// The containers in the order in which they get devices: as in the pod, side-cars first; last those
-/// that end before the others start, since kubelet hands their devices on.
+/// The order of containers in which their devices are listed. First come the pod's lasting
+/// containers, side-cars before the others. Then come containers that only kubelet names.
+/// Containers that end before the others start come last, since kubelet reuses their devices.
 fn order<'a>(sources: &Sources<'a>, pod_resources: Option<&'a PodDevices>) -> Vec<&'a str> {
     let own = || sources.pod.into_iter().flat_map(|pod| &pod.containers);
     let names: HashSet<&str> = own().map(|it| it.name.as_str()).collect();

@@ -8,29 +8,31 @@ use super::{Allocation, AllocationRemark, Origin, Supply, numeric};
 use crate::cluster::{Pod, PodName};
 use crate::kubelet::PodDevices;
 
-/// How long kubelet may take to record what it has allocated. It records it before it starts the
-/// sandbox, except for pods that it finds again after a reboot or its own restart.
+/// How long kubelet may take to record an allocation. kubelet records it before it starts the
+/// sandbox, except for pods that already exist when kubelet or the node restarts.
 const KUBELET_KNOWS_WITHIN: Duration = Duration::from_secs(2);
-/// The pauses between two questions to kubelet double from the first to the longest.
+/// The pauses between two requests to kubelet double from the first to the longest.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_millis(400);
 
 /// The sources of evidence on a pod's devices.
 #[derive(Debug, Clone, Copy)]
 pub struct Sources<'a> {
-    /// The pod as the runtime names it. Its UID is kubelet's own, even for a static pod.
+    /// The pod's name and UID from the runtime. Even for a static pod, this UID is the one that
+    /// kubelet uses.
     pub name: Option<&'a PodName>,
-    /// The pod as the cluster knows it.
+    /// The pod in the cluster.
     pub pod: Option<&'a Pod>,
-    /// What kubelet's pod-resources API answers about a pod of that name; `None` if it was not asked.
+    /// The answer of kubelet's pod-resources API about a pod of that name; `None` without a
+    /// request.
     pub pod_resources: Option<&'a PodDevices>,
-    /// kubelet's checkpoint.
+    /// The path of kubelet's checkpoint.
     pub checkpoint: &'a Path,
     /// Whether the pod itself names a device, so that all of its devices matter.
     pub everything: bool,
-    /// Until when `gather` may wait for kubelet.
+    /// The time until which `gather` may wait for kubelet.
     pub until: Instant,
-    /// By when every resource must be judged.
+    /// The time by which every resource must be judged.
     pub deadline: Instant,
 }
 
@@ -41,12 +43,12 @@ impl Sources<'_> {
     }
 }
 
-/// Finds out which devices of each of `resources` the pod has, and with
-/// [`everything`](Sources::everything) which devices it has of all resources.
+/// Finds the pod's devices of `resources`, or of all resources with
+/// [`everything`](Sources::everything).
 ///
-/// The cluster's own manifest counts without any kubelet. Otherwise kubelet's record counts. `gather`
-/// waits while that record lacks devices that a container requests, and while devices of the pod's
-/// claims are unknown. `again` then asks the pod-resources API once more.
+/// Devices in the pod's manifest need no kubelet. All other devices must be in kubelet's records.
+/// `gather` waits while these records lack devices that a container requests, and while devices of
+/// the pod's claims are unknown. After each pause, `again` queries the pod-resources API again.
 pub fn gather(
     sources: &Sources<'_>,
     resources: &[&str],

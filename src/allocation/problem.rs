@@ -13,22 +13,22 @@ use crate::kubelet::DynamicDevice;
 /// Why a network gets no device (code 104).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AssignError {
-    /// More networks want a device of the resource than the pod has.
+    /// The pod has fewer devices of the resource than networks that want one.
     #[error(
-        "resource {resource}: {networks} of the pod's networks want a device each, kubelet gave the \
-         pod {}; request more in a container's resources.limits or by a resource claim, or select \
+        "resource {resource}: {networks} of the pod's networks need a device each, but the pod has \
+         {}; request more in a container's resources.limits or by a resource claim, or select \
          fewer networks",
         counted(devices)
     )]
     TooFew {
         /// The resource.
         resource: String,
-        /// How many networks want one of its devices.
+        /// How many networks want a device of the resource.
         networks: usize,
         /// The pod's devices of the resource.
         devices: Vec<String>,
     },
-    /// The pod names a device that is not its own.
+    /// The pod names a device that it does not have.
     #[error(
         "deviceID {id:?}{} is no device of this pod, which has {}; \
          name one of those or leave deviceID out",
@@ -40,7 +40,7 @@ pub enum AssignError {
         id: String,
         /// The resource of the definition, if it names one.
         resource: Option<String>,
-        /// The pod's devices of that resource, or all of them.
+        /// The pod's devices of that resource, or all devices of the pod.
         own: Vec<String>,
     },
     /// The pod names this device for two networks.
@@ -49,9 +49,9 @@ pub enum AssignError {
     /// The pod's devices of the resource are unknown.
     #[error("devices of resource {resource}: {cause}")]
     Unknown {
-        /// The resource, or the driver of devices without one.
+        /// The resource, or the driver of devices without a resource.
         resource: String,
-        /// Why they are unknown.
+        /// Why the devices are unknown.
         cause: Box<UnknownCause>,
     },
     /// The pod's devices of this resource were not looked up.
@@ -68,10 +68,10 @@ fn counted(devices: &[String]) -> String {
 
 /// Why the pod's devices of a resource are unknown.
 ///
-/// A `report` is the line in which the agent or kubelet's client says what failed.
+/// A `report` is the error line of the agent or of kubelet's client.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UnknownCause {
-    /// The call's deadline passed before they were judged.
+    /// The call's deadline passed before the devices were judged.
     #[error(
         "the call's deadline passed before they were looked at; raise deadlines.add, or let the pod \
          use fewer resources"
@@ -83,7 +83,7 @@ pub enum UnknownCause {
     /// kubelet's checkpoint cannot be used.
     #[error("{}{error}", names_only(ids))]
     Checkpoint {
-        /// What is wrong with it.
+        /// What is wrong with the checkpoint.
         error: CheckpointError,
         /// The devices that pod-resources names for a pod of this name.
         ids: Vec<String>,
@@ -99,39 +99,40 @@ pub enum UnknownCause {
         file: PathBuf,
         /// The pod's UID.
         uid: String,
-        /// How many it has.
+        /// How many devices of the pod the checkpoint has.
         recorded: usize,
-        /// How many the containers request.
+        /// How many devices the containers request.
         requested: u64,
-        /// What pod-resources answers.
+        /// The answer of pod-resources.
         pod_resources: PodResourcesAnswer,
     },
-    /// kubelet does not say whether the pod has any; the report, if kubelet could not be asked.
+    /// kubelet's answer does not show whether the pod has devices. Holds the report if there is no
+    /// answer.
     #[error(
-        "whether it has any: {}",
+        "cannot find out whether the pod has any: {}",
         .0.as_deref().unwrap_or("kubelet does not know the pod; look into kubelet's log")
     )]
     Unanswered(Option<String>),
-    /// The pod has claims, and kubelet was not asked about them.
+    /// The pod has claims, but there was no request to kubelet about them.
     #[error("the pod has resource claims, and kubelet was not asked about them")]
     ClaimsNotAsked,
-    /// kubelet names no device of the pod's claims; the report, if kubelet could not be asked.
+    /// kubelet names no device of the pod's claims. Holds the report if there is no answer.
     #[error(
-        "the pod has resource claims, and kubelet was asked about them: {}",
-        .0.as_deref().unwrap_or("it names no device of theirs; look into kubelet's log")
+        "the pod has resource claims, but their devices are unknown: {}",
+        .0.as_deref().unwrap_or("kubelet names none; look into kubelet's log")
     )]
     NoClaimedDevice(Option<String>),
     /// The devices of the pod's claims belong to other resources.
     #[error(
-        "none of the devices of the pod's claims ({}{}) has it as its attribute \
+        "none of the devices of the pod's claims ({}{}) has this resource as its attribute \
          k8s.cni.cncf.io/resourceName; correct the definition's annotation or the driver",
         named(.devices.iter().map(|it| format!("{} of driver {}", it.device, it.driver))),
         if *.others > 0 { format!(" and {others} more") } else { String::new() }
     )]
     OtherResources {
-        /// The first of them.
+        /// The first devices of the claims.
         devices: Vec<DynamicDevice>,
-        /// How many more there are.
+        /// How many more devices the claims have.
         others: usize,
     },
     /// No ResourceSlice of the node has the device of a claim.
@@ -144,10 +145,10 @@ pub enum UnknownCause {
     NoSlice {
         /// The device.
         device: Box<DynamicDevice>,
-        /// Why, if the slices could not be read.
+        /// The report, if the slices could not be read.
         report: Option<String>,
     },
-    /// The ResourceSlice of a claim's device has no identifier of it.
+    /// The ResourceSlice of a claim's device has no identifier for the device.
     #[error(
         "{} has neither attribute k8s.cni.cncf.io/deviceID nor resource.kubernetes.io/pciBusID in \
          its ResourceSlice; let the driver publish one",
@@ -155,16 +156,16 @@ pub enum UnknownCause {
     )]
     NoIdentifier(Box<DynamicDevice>),
     /// kubelet's record of claims cannot be used.
-    #[error("{}: whether claim {} is this pod's: {error}", in_pool(device), .device.claim)]
+    #[error("{}: cannot find out whose claim {} is: {error}", in_pool(device), .device.claim)]
     Claims {
         /// The device of a claim.
         device: Box<DynamicDevice>,
         /// What is wrong with the record.
         error: CheckpointError,
     },
-    /// kubelet's record does not have the device for a claim of this pod.
+    /// kubelet's record of claims does not list the device for a claim of this pod.
     #[error(
-        "{}: {} does not have it for claim {} of this pod, UID {uid}; recreate the pod",
+        "{}: {} does not list it for claim {} of this pod, UID {uid}; recreate the pod",
         in_pool(device), .file.display(), .device.claim
     )]
     NotClaimed {
@@ -181,13 +182,13 @@ fn names_only(ids: &[String]) -> String {
     match ids {
         [] => String::new(),
         ids => format!(
-            "pod-resources names {}, but only the checkpoint says of which pod: ",
+            "pod-resources names {}, but only the checkpoint shows which pod has them: ",
             named(ids)
         ),
     }
 }
 
-/// The device of a claim, as messages name it.
+/// The name of a claim's device in messages.
 fn in_pool(it: &DynamicDevice) -> String {
     format!(
         "device {} of pool {} of driver {}",
@@ -195,47 +196,47 @@ fn in_pool(it: &DynamicDevice) -> String {
     )
 }
 
-/// What kubelet's pod-resources API answers about a resource of a pod.
+/// The answer of kubelet's pod-resources API about a resource of a pod.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PodResourcesAnswer {
-    /// The devices of another pod of the same name.
+    /// The answer names devices of another pod of the same name.
     #[error(
-        "pod-resources names {}, which are those of another pod{}",
+        "pod-resources names {}, which belong to another pod{}",
         named(ids),
         .uid.iter().map(|uid| format!(" of UID {uid}")).collect::<String>()
     )]
     OtherPod {
         /// The devices.
         ids: Vec<String>,
-        /// The other pod's UID, if the checkpoint has one of the devices.
+        /// The other pod's UID, if the checkpoint lists one of the devices.
         uid: Option<String>,
     },
-    /// Nothing, for this reason.
+    /// There is no answer, for this reason.
     #[error("{0}")]
     Failure(String),
-    /// The pod, without devices of the resource.
+    /// The answer has the pod, but no device of the resource.
     #[error("pod-resources names none")]
     NoDevices,
-    /// That it does not know the pod.
+    /// kubelet does not know the pod.
     #[error("pod-resources does not know the pod")]
     UnknownPod,
-    /// Nothing: it was not asked.
+    /// There was no request.
     #[error("pod-resources was not asked")]
     NotAsked,
 }
 
-/// Why a record of kubelet's cannot be used.
+/// Why one of kubelet's records cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}", line(self))]
 pub struct CheckpointError {
     /// The file.
     pub path: PathBuf,
-    /// What is wrong with it.
+    /// What is wrong with the file.
     #[source]
     pub cause: CheckpointCause,
 }
 
-/// What is wrong with a record of kubelet's.
+/// What is wrong with one of kubelet's records.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CheckpointCause {
     /// The file does not exist.
@@ -244,13 +245,13 @@ pub enum CheckpointCause {
     /// The file cannot be read.
     #[error("cannot be read: {0}")]
     Unreadable(SharedError),
-    /// The file is no whole JSON document.
+    /// The file is not a complete JSON document.
     #[error("is torn: {0}")]
     Torn(ParserError),
     /// Jackfield does not know the type of a value.
     #[error("is of an unknown version: {0}")]
     UnknownType(ParserError),
-    /// It has neither of the documented keys.
+    /// The file has neither of the documented keys.
     #[error(
         "is of an unknown version: its Data has neither PodDeviceEntries nor RegisteredDevices"
     )]
@@ -275,7 +276,7 @@ impl Problem for CheckpointError {
             CheckpointCause::Unreadable(_) => "correct kubeletCheckpoint",
             CheckpointCause::Torn(_) => "restart kubelet, which writes it anew",
             CheckpointCause::UnknownType(_) | CheckpointCause::NoEntries => {
-                "use a version of Jackfield that knows this kubelet"
+                "use a version of Jackfield that supports this kubelet"
             }
         };
         Some(remedy.to_owned())
@@ -300,16 +301,16 @@ impl From<serde_json::Error> for CheckpointCause {
     }
 }
 
-/// What surprises people about the origin of a pod's devices.
+/// A remark on the origin of a pod's devices.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AllocationRemark {
-    /// kubelet or the cluster could not be asked for all of it, as this line says.
+    /// A part of the evidence is missing, because a request to kubelet or the cluster failed.
     #[error("{0}")]
     Failure(String),
-    /// pod-resources names devices that kubelet's checkpoint does not have for the pod's UID.
+    /// pod-resources names devices that kubelet's checkpoint does not list for the pod's UID.
     #[error(
         "kubelet's pod-resources names {} of resource {resource} for a pod of this name; \
-         kubelet's checkpoint {} knows the pod's UID, and counts",
+         Jackfield uses kubelet's checkpoint {}, which has the pod's UID",
         named(ids), .file.display()
     )]
     OtherPod {

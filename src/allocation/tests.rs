@@ -1,5 +1,4 @@
-//! kubelet's checkpoints as Kubernetes 1.36 writes them, broken ones, and which network gets which
-//! device.
+//! Checkpoints of Kubernetes 1.36, broken checkpoints, and the assignment of devices to networks.
 
 use super::claims::Claims;
 use super::*;
@@ -7,7 +6,7 @@ use crate::kubelet::DynamicDevice;
 
 /// One pod with one VF.
 const ONE: &[u8] = include_bytes!("tests/checkpoint.json");
-/// Its pod is deleted, its entry still there; two others came since.
+/// The pod of [`ONE`] is deleted, but its entry still exists. Two other pods were added since.
 const AFTER_DELETE: &[u8] = include_bytes!("tests/checkpoint-after-delete.json");
 const DELETED: &str = "5fac4d5d-c6b3-4633-affe-85d5405ab3b9";
 const TWO_NICS: &str = "645641fa-cd52-4e36-bca9-62fe3b2d4119";
@@ -30,14 +29,14 @@ fn wish<'a>(resource: &'a str, device: &'a str) -> Wish<'a> {
     }
 }
 
-/// The identifiers of the devices, `-` for none.
+/// The identifiers of the assigned devices, with `-` for no device.
 fn given(allocation: &Allocation, wishes: &[Wish<'_>]) -> Vec<String> {
     let word = |device: Option<AllocatedDevice>| device.map_or("-".to_owned(), |it| it.id);
     let given = assign(allocation, wishes).into_iter();
     given.map(|given| word(given.unwrap())).collect()
 }
 
-/// The reason why the last of the wishes gets no device.
+/// The reason why the last wish gets no device.
 fn refused(allocation: &Allocation, wishes: &[Wish<'_>]) -> AssignError {
     let mut given = assign(allocation, wishes);
     given.pop().unwrap().unwrap_err()
@@ -237,7 +236,7 @@ fn a_device_names_its_origin() {
     }
 }
 
-/// kubelet's record of claims, with one of pod [`CLAIMANT`].
+/// kubelet's record of claims, with a claim of pod [`CLAIMANT`].
 const CLAIMS: &[u8] = include_bytes!("tests/dra_manager_state");
 const CLAIMANT: &str = "7a2fba40-fde6-4eec-8398-725d66d38d8d";
 

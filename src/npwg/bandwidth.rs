@@ -30,7 +30,7 @@ pub struct Bandwidth {
     egress_burst: Option<u64>,
 }
 
-/// The smallest default burst in bits: 64 KiB, the largest possible packet.
+/// The smallest default burst in bits: 64 KiB, the size of the largest possible packet.
 const LEAST_BURST: u64 = 64 * 1024 * 8;
 
 /// The largest default burst in bits, which runtimes use for the cluster network.
@@ -39,7 +39,8 @@ const MOST_BURST: u64 = i32::MAX as u64;
 /// The default burst in bits: a tenth of a second at the full rate, between [`LEAST_BURST`] and
 /// [`MOST_BURST`].
 ///
-/// A burst smaller than a packet drops the packet; a large burst does not limit short flows.
+/// If the burst is smaller than a packet, the packet is dropped. If the burst is large, short flows
+/// are not limited.
 fn default_burst(rate: u64) -> u64 {
     (rate / 10).clamp(LEAST_BURST, MOST_BURST)
 }

@@ -13,30 +13,30 @@ use super::object_ref::ObjectRef;
 pub struct Definition {
     /// The object's name.
     pub object: ObjectRef,
-    /// `spec.config`; when absent, a file on the node with the object's name has the configuration
-    /// (NPWG 1.3 §3.4.1).
+    /// `spec.config`. If it is absent, the configuration with the object's name on the node's disk
+    /// applies (NPWG 1.3 §3.4.1).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config: Option<String>,
-    /// The resource whose devices the network uses: the annotation
+    /// The resource whose devices the network uses, from the annotation
     /// [`RESOURCE_NAME_ANNOTATION`](super::RESOURCE_NAME_ANNOTATION).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resource_name: Option<String>,
 }
 
 impl Definition {
-    /// Reads an object; without a namespace, it is in `default`.
+    /// Reads a definition. An object without a namespace is in `default`.
     ///
     /// # Errors
     ///
-    /// [`ManifestError`] when the object is of another kind, has no valid name, or its `spec.config`
-    /// is not a string.
+    /// [`ManifestError`] when the object is of another kind, has no valid name, or its
+    /// `spec.config` is not a string.
     pub fn from_json(object: &Value) -> Result<Self, ManifestError> {
         let config = object.pointer("/spec/config").cloned();
         Self::from_parts(object, config.unwrap_or_default())
     }
 
-    /// Reads an object whose `spec.config` the caller has taken out, which avoids copying a large
-    /// configuration.
+    /// Reads a definition from an object and the `spec.config` that the caller has taken out of it.
+    /// This avoids a copy of a large configuration.
     ///
     /// # Errors
     ///
@@ -49,7 +49,7 @@ impl Definition {
             object: manifest.object()?,
             config: match config {
                 Value::Null => None,
-                // Like the API server, this takes white space for an absent configuration.
+                // Like the API server, treats white space as an absent configuration.
                 Value::String(text) => Some(text).filter(|text| !text.trim().is_empty()),
                 _ => return Err(ManifestError::NotString("spec.config".to_owned())),
             },

@@ -1,4 +1,4 @@
-//! Addresses that outlive a pod.
+//! A claim of addresses that outlive a pod.
 
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
@@ -20,7 +20,8 @@ pub struct IpamClaim {
     pub interface: String,
     /// The addresses that a plugin wrote to `status.ips`; empty before the first attachment.
     ///
-    /// From the agent's answer at most `MAX_IPS + 1` are read, so that the limit still takes effect.
+    /// Deserialization keeps at most `MAX_IPS + 1` addresses, which is enough to detect a claim
+    /// that exceeds the limit.
     #[serde(deserialize_with = "ips")]
     pub ips: Vec<RequestedIp>,
 }

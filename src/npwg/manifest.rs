@@ -6,7 +6,7 @@ use thiserror::Error;
 use super::object_ref::{ObjectRef, ObjectRefError};
 use super::requested_ip::RequestedIpError;
 
-/// An object as JSON, read leniently: `null` and `""` are absent.
+/// An object as JSON. `null` and `""` count as absent.
 #[derive(Clone, Copy)]
 pub(crate) struct Manifest<'a>(pub(crate) &'a Value);
 
@@ -18,7 +18,7 @@ impl<'a> Manifest<'a> {
         Ok(ObjectRef::new(namespace, name)?)
     }
 
-    /// Refuses an object whose `kind` or API group differs. Both may be absent.
+    /// Refuses an object with a different `kind` or API group. Each of the two may be absent.
     pub(crate) fn is(self, kind: &'static str, groups: &[&str]) -> Result<(), ManifestError> {
         let group = self
             .text("/apiVersion")?

@@ -11,7 +11,8 @@ use crate::cni::json::excerpt;
 /// A namespaced object: `namespace/name`.
 ///
 /// The namespace is a DNS-1123 label. The name consists of such labels, separated by periods (NPWG
-/// 1.3 §3.3). The specification recommends 63 characters per label; Kubernetes allows 253 in all.
+/// 1.3 §3.3). The specification recommends at most 63 characters per label of the name. This type
+/// only limits the name to 253 characters, as Kubernetes does.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct ObjectRef {
@@ -20,7 +21,7 @@ pub struct ObjectRef {
 }
 
 impl ObjectRef {
-    /// An object by namespace and name.
+    /// The object with this namespace and name.
     ///
     /// # Errors
     ///

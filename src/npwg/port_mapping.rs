@@ -25,7 +25,7 @@ pub struct PortMapping {
     pub host_ip: Option<IpAddr>,
 }
 
-/// The protocol of a port, read in any case; TCP by default.
+/// The protocol of a port, in upper or lower case; TCP by default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Protocol {
@@ -53,7 +53,7 @@ impl PortMapping {
                 .ok_or_else(|| JsonError::missing(key, "expected a port between 1 and 65535"))
         };
         let protocol = object.read::<String>("protocol")?;
-        // Multus and the plugin take an empty address for an absent one.
+        // Multus and the portmap plugin treat an empty address as absent.
         let host_ip = object.read::<String>("hostIP")?;
         let host_ip = host_ip.filter(|address| !address.is_empty());
         let invalid =

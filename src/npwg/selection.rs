@@ -17,31 +17,32 @@ use crate::cni::{CapabilityArgs, InterfaceName, JsonError, NameError, RawObject}
 mod element;
 mod list;
 
-/// How large the annotation may be, in bytes. Kubernetes allows no more for all annotations of a
-/// pod together.
+/// The maximum size of the annotation, in bytes. Kubernetes has the same limit for all annotations
+/// of a pod together.
 pub const MAX_BYTES: usize = 256 * 1024;
 
-/// How many networks a pod may select.
+/// The maximum number of networks that a pod may select.
 ///
-/// One ADD attaches them serially within its deadline.
+/// One ADD attaches them one after another within its deadline.
 pub const MAX_NETWORKS: usize = 64;
 
-/// How many addresses a pod may request on one network, in `ips` or by a claim.
+/// The maximum number of addresses that a pod may request on one network, in `ips` or by a claim.
 pub const MAX_IPS: usize = 256;
 
-/// How many `portMappings` a pod may request on one network.
+/// The maximum number of `portMappings` that a pod may request on one network.
 pub const MAX_PORT_MAPPINGS: usize = 4096;
 
-/// How many keys `cni-args` of one network may have. Each plugin of the network gets all of them.
+/// The maximum number of keys in the `cni-args` of one network. Each plugin of the network gets all
+/// keys.
 pub const MAX_CNI_ARGS: usize = 1024;
 
-/// How many gateways `default-route` may name.
+/// The maximum number of gateways in `default-route`.
 pub const MAX_GATEWAYS: usize = 64;
 
 /// One network that a pod selects, with the pod's requests: NPWG 1.3 §4.1.2.1.
 ///
-/// Each value is valid by itself. `plan` checks what takes the whole pod: an interface name that is
-/// used twice, `ips` beside a claim, a capability that no plugin declares.
+/// Each value is valid by itself. The module `plan` checks the rules that need more than one value,
+/// such as unique interface names, `ips` without a claim, and declared capabilities.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Selection {
     /// The definition.
@@ -58,7 +59,7 @@ pub struct Selection {
     pub port_mappings: Option<Vec<PortMapping>>,
     /// `bandwidth`.
     pub bandwidth: Option<Bandwidth>,
-    /// `cni-args`, as the pod wrote them.
+    /// `cni-args`, unchanged.
     pub cni_args: Option<RawObject>,
     /// `default-route`: the gateways. An empty list removes the default routes.
     pub default_route: Option<Vec<IpAddr>>,
@@ -66,12 +67,12 @@ pub struct Selection {
     pub ipam_claim: Option<String>,
     /// `deviceID`, a key of Multus that the specification does not define.
     pub device_id: Option<String>,
-    /// Keys that the specification reserves but does not define, which are mostly typing errors.
+    /// Keys that the specification reserves but does not define. Most of them are typing errors.
     pub unknown_keys: Vec<String>,
 }
 
 impl Selection {
-    /// A network without further requests.
+    /// Selects a network without further requests.
     #[must_use]
     pub const fn of(network: ObjectRef) -> Self {
         Self {
@@ -90,8 +91,8 @@ impl Selection {
         }
     }
 
-    /// Reads the annotation that replaces the cluster network: exactly one network, in either
-    /// form.
+    /// Reads the annotation that replaces the cluster network. It selects exactly one network, as a
+    /// name or as a JSON list.
     ///
     /// # Errors
     ///
@@ -107,8 +108,8 @@ impl Selection {
         Ok(one)
     }
 
-    /// The requests as capabilities, in the formats of CNI's conventions: NPWG 1.3 §4.1.2.1.3.2 and
-    /// similar clauses.
+    /// The requests as capability arguments, in the formats of CNI's conventions (NPWG 1.3
+    /// §4.1.2.1.3.2 and similar clauses).
     #[must_use]
     pub fn capability_args(&self) -> CapabilityArgs {
         let requests = [
@@ -161,7 +162,8 @@ pub enum SelectionError {
         /// The place of the second network, from 1.
         second: usize,
     },
-    /// A network and the one that replaces the cluster network have the key `default-route`.
+    /// A selected network and the network that replaces the cluster network both have the key
+    /// `default-route`.
     #[error(
         "network {0} and the network of the annotation v1.multus-cni.io/default-network both have \
          the key \"default-route\"; keep it in one"
@@ -181,7 +183,7 @@ pub enum ElementError {
     /// The network has no name.
     #[error("key \"name\" is missing; name a NetworkAttachmentDefinition")]
     NoName,
-    /// The name cannot be that of a definition.
+    /// The name is not a valid name of a definition.
     #[error(transparent)]
     Name(#[from] ObjectRefError),
     /// `interface` is not a valid interface name.
@@ -215,7 +217,7 @@ pub enum ElementError {
          or [] to have no default route"
     )]
     Gateway(String),
-    /// `ipam-claim-reference` cannot be the name of an object.
+    /// `ipam-claim-reference` is not a valid name of an object.
     #[error(
         "key \"ipam-claim-reference\": {0:?} cannot be the name of an object; use lower-case letters, digits, '-' and '.'"
     )]

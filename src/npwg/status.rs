@@ -11,12 +11,12 @@ mod merge;
 
 pub use merge::merge_status;
 
-/// The key in our first entry that lists our other entries. A later ADD of the same pod finds our
-/// entries by it.
+/// The key of our first entry that lists our other entries. A later ADD of the same pod uses it to
+/// find our entries.
 const ATTACHED: &str = "io.jackfield.attached";
 
-/// One element of the status annotation: NPWG 1.3 §5.3. The keys are written in the order in which the
-/// specification defines them.
+/// One element of the status annotation: NPWG 1.3 §5.3. The keys are written in the order in which
+/// the specification defines them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StatusEntry {
     /// `name`: the definition as `namespace/name`, or the name of the cluster network.
@@ -49,7 +49,8 @@ pub struct StatusEntry {
     /// `device-info`: the object of the Device Information Specification.
     #[serde(rename = "device-info", skip_serializing_if = "Option::is_none")]
     pub device_info: Option<Value>,
-    /// `io.jackfield.attached`: the other entries of the same ADD; only in its first entry.
+    /// `io.jackfield.attached`: the other entries of the same ADD. Only the first entry has this
+    /// key.
     #[serde(
         default,
         rename = "io.jackfield.attached",
@@ -59,7 +60,8 @@ pub struct StatusEntry {
     pub attached: Vec<String>,
 }
 
-/// The key `dns` of a status entry: NPWG 1.3 §5.3.6. It has no resolver options.
+/// The key `dns` of a status entry: NPWG 1.3 §5.3.6. Unlike `dns` of a CNI result, it has no
+/// resolver options.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StatusDns {
     /// The name servers.
@@ -113,9 +115,9 @@ pub struct StatusSource<'a> {
 impl StatusEntry {
     /// The entry of one attachment: NPWG 1.3 §5.1.1, §5.3.2.1, §5.3.3.1, §5.3.4.1.
     ///
-    /// Interface, MAC and MTU are those of the first interface in a sandbox. A result without
-    /// interfaces, as in 0.1.0 and 0.2.0, gets the requested name. A result that lists only host
-    /// interfaces gets no interface.
+    /// Interface, MAC and MTU come from the first interface of the result that is in a sandbox. If
+    /// the result lists no interfaces, as in 0.1.0 and 0.2.0, the entry has the requested name. If
+    /// the result lists only host interfaces, the entry has no interface.
     #[must_use]
     pub fn from_result(source: StatusSource<'_>) -> Self {
         let nothing = CniResult::default();
@@ -148,7 +150,7 @@ impl StatusEntry {
         }
     }
 
-    /// Lists the other entries of one ADD in the first one.
+    /// Lists the other entries of one ADD in its first entry.
     pub fn sign(entries: &mut [StatusEntry]) {
         if let [first, others @ ..] = entries {
             first.attached = others.iter().map(StatusEntry::mark).collect();
@@ -176,11 +178,10 @@ impl StatusDns {
     }
 }
 
-/// The addresses in the pod: those of the interface in the sandbox.
+/// The addresses of the interface in the sandbox.
 ///
-/// Without such addresses, they are those that have no interface index. This also covers a result
-/// that lists an interface in the sandbox but gives no address an index: runtimes take such
-/// addresses for the pod's.
+/// If there are none, the addresses without an interface index. Some results list an interface in
+/// the sandbox but have no address with an index. Runtimes use such addresses for the pod too.
 fn addresses(result: &CniResult, sandbox: Option<usize>, style: StatusAddresses) -> Vec<String> {
     let of = |interface: Option<usize>| -> Vec<String> {
         let ips = result.ips.iter().filter(|ip| ip.interface == interface);

@@ -1,4 +1,4 @@
-//! One attachment, with everything that its delegates get.
+//! One attachment, with all inputs of its delegates.
 
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -17,11 +17,11 @@ use device_info::Guid;
 const POD_NAME: &str = "K8S_POD_NAME";
 /// The keys with which a runtime requests addresses for the cluster network.
 const ADDRESSES: [&str; 3] = ["IP", "GATEWAY", "MAC"];
-/// The key that makes plugins accept keys of CNI_ARGS that they do not know.
+/// The key that makes plugins accept unknown keys of CNI_ARGS.
 const IGNORE_UNKNOWN: &str = "IgnoreUnknown";
 
-/// One network for one pod, ready to be attached. The journal keeps it too, since a DEL has to give the
-/// delegates the same configuration (CNI 1.1.0 §3).
+/// One network of one pod, ready to be attached. The journal stores it as well, because a DEL must
+/// pass the same configuration to the delegates (CNI 1.1.0 §3).
 #[derive(Debug, Clone)]
 pub struct Attachment {
     /// The network's name in messages: `namespace/definition`, or the CNI name of a cluster network
@@ -31,7 +31,7 @@ pub struct Attachment {
     pub is_cluster: bool,
     /// The interface in the pod.
     pub ifname: InterfaceName,
-    /// The network's name as delegates see it (NPWG 1.3 §4.2.1).
+    /// The network's name in the delegates' configurations (NPWG 1.3 §4.2.1).
     pub network: NetworkName,
     /// The plugins to run.
     pub config: NetworkConfig,
@@ -39,26 +39,26 @@ pub struct Attachment {
     pub capability_args: CapabilityArgs,
     /// Keys that replace or extend the definition's own `args.cni`.
     pub cni_args: Option<RawObject>,
-    /// CNI_ARGS beside the runtime's.
+    /// CNI_ARGS in addition to the runtime's CNI_ARGS.
     pub extra_args: Vec<(String, String)>,
-    /// Keys put into each plugin's configuration: `deviceID`, `pciBusID`.
+    /// Keys that Jackfield adds to each plugin's configuration: `deviceID`, `pciBusID`.
     pub inject: Vec<(String, Box<RawValue>)>,
     /// The resource whose devices the network uses (`k8s.v1.cni.cncf.io/resourceName`).
     pub resource: Option<String>,
-    /// The device that belongs to it.
+    /// The device that is assigned to the attachment.
     pub device: Option<AllocatedDevice>,
-    /// The file in which its plugins read and write information on the device (DEVINFO 1.1.0 §4.2,
-    /// §5.1.1); removed with the attachment.
+    /// The device-info file that the plugins read and write (DEVINFO 1.1.0 §4.2, §5.1.1). It is
+    /// removed with the attachment.
     pub device_info_file: Option<PathBuf>,
-    /// The pod's requests, which are verified.
+    /// The pod's requests, which Jackfield verifies.
     pub requested: Requested,
-    /// The layer-2 network that it joins, if it requests a MAC or a GUID; `None` in records of older
-    /// releases.
+    /// The layer-2 network that the attachment joins, if it requests a MAC or a GUID. Records of
+    /// older releases have `None`.
     pub segment: Option<Segment>,
     /// The gateways of the pod's default routes; an empty list removes the routes.
     pub default_route: Option<Vec<IpAddr>>,
-    /// Whether these are the plugins of `auxiliaryCNIChainName`. They make no interface, so there is
-    /// nothing to verify or to report.
+    /// Whether these are the plugins of `auxiliaryCNIChainName`. They make no interface, so there
+    /// is nothing to verify or report.
     pub is_auxiliary: bool,
 }
 
@@ -90,12 +90,13 @@ impl Attachment {
         }
     }
 
-    /// CNI_ARGS for the delegates: the runtime's, with the attachment's own over them. The addresses
-    /// that the runtime requests are for the cluster network only, as its `runtimeConfig` is: no two
-    /// networks can have the same.
+    /// CNI_ARGS for the delegates: the runtime's CNI_ARGS, overridden by the attachment's own keys.
+    /// Only the cluster network gets the addresses that the runtime requests, because two networks
+    /// cannot have the same address.
     ///
-    /// Plugins of the reference library refuse unknown keys unless `IgnoreUnknown` is set. Not every
-    /// plugin knows the pod's name and the attachment's own keys.
+    /// Plugins that use the reference library refuse unknown keys unless `IgnoreUnknown` is set.
+    /// The key is added because not every plugin supports the pod's name or the attachment's own
+    /// keys.
     ///
     /// # Errors
     /// If one of the attachment's own keys or values cannot be written as CNI_ARGS.
@@ -114,7 +115,7 @@ impl Attachment {
         Ok(args)
     }
 
-    /// The MACs that the pod requests: by `mac`, and past it by `cni-args`.
+    /// The MACs that the pod requests by `mac` or directly in `cni-args`.
     pub fn macs(&self) -> impl Iterator<Item = RequestedMac> {
         let parse = |text: String| RequestedMac::parse(&text, Dialect::default()).ok();
         with_others(
@@ -123,7 +124,7 @@ impl Attachment {
         )
     }
 
-    /// The GUIDs that the pod requests: by `infiniband-guid`, and past it by `cni-args`.
+    /// The GUIDs that the pod requests by `infiniband-guid` or directly in `cni-args`.
     pub fn guids(&self) -> impl Iterator<Item = Guid> {
         let parse = |text: String| text.parse().ok();
         with_others(
@@ -132,14 +133,14 @@ impl Attachment {
         )
     }
 
-    /// The texts under a key of `cni-args`, in upper or lower case: Go ignores the case of keys.
+    /// The texts under a key of `cni-args`. The case of the key does not matter, as in Go.
     fn in_cni_args(&self, key: &'static str) -> impl Iterator<Item = String> {
         let members = self.cni_args.iter().flat_map(RawObject::iter);
         let named = members.filter(move |(name, _)| name.eq_ignore_ascii_case(key));
         named.filter_map(|(_, value)| serde_json::from_str(value.get()).ok())
     }
 
-    /// The network as messages name it.
+    /// The network's name in messages.
     pub fn place(&self) -> NetworkPlace {
         NetworkPlace {
             label: self.label.clone(),
@@ -147,13 +148,13 @@ impl Attachment {
         }
     }
 
-    /// A reason against this attachment.
+    /// The plan error for this attachment.
     pub fn problem(&self, reason: Reason) -> PlanError {
         reason.at(&self.label, Some(self.ifname.as_str()))
     }
 }
 
-/// The `own` value, then those of the `others` that differ from it.
+/// The `own` value, then the `others` that differ from it.
 fn with_others<T: Copy + PartialEq>(
     own: Option<T>,
     others: impl Iterator<Item = T>,
@@ -165,13 +166,13 @@ fn with_others<T: Copy + PartialEq>(
 /// A pod's requests (NPWG 1.3 §4.1.2.1).
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Requested {
-    /// `ips`, or those of the claim.
+    /// `ips`, or the addresses of the IPAMClaim.
     pub ips: Vec<RequestedIp>,
     /// `mac`.
     pub mac: Option<RequestedMac>,
     /// `infiniband-guid`.
     pub guid: Option<Guid>,
-    /// `deviceID`, which Multus knows and the specification does not.
+    /// `deviceID`, a key of Multus that the specification does not define.
     pub device: Option<String>,
 }
 

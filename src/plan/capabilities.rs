@@ -1,4 +1,5 @@
-//! Passes a pod's requests to the plugins: by capability, by `args` or by CNI_ARGS (NPWG 1.3 §4.1.2.1).
+//! Passes a pod's requests to the plugins as capability arguments, in `args` or in CNI_ARGS (NPWG
+//! 1.3 §4.1.2.1).
 
 use serde_json::value::RawValue;
 
@@ -35,8 +36,8 @@ impl Planner<'_> {
         check_args(attachment)
     }
 
-    /// The addresses that the pod requests: those of the annotation, or those of the claim if a plugin
-    /// declares the capability (NPWG 1.3 §4.1.2.1.11: others ignore the claim).
+    /// The addresses that the pod requests in `ips` or by an IPAMClaim. If no plugin declares the
+    /// capability `ips`, the network ignores the claim (NPWG 1.3 §4.1.2.1.11).
     fn addresses(
         &self,
         selection: &Selection,
@@ -63,7 +64,8 @@ impl Planner<'_> {
         Err(problem.into())
     }
 
-    /// Passes one request to the plugins that declare its capability, or as `undeclared` requires.
+    /// Passes one request to the plugins that declare its capability. If none does, `undeclared`
+    /// decides how to pass it.
     fn pass(
         &self,
         capability: &str,
@@ -77,7 +79,8 @@ impl Planner<'_> {
             into_variable(capability, attachment);
             return Ok(());
         }
-        // As Multus does, even beside the capability: some plugins read nothing else.
+        // Like Multus, sets the variable even if a plugin declares the capability, because some
+        // plugins read only the variable.
         let by_variables = config.undeclared == Undeclared::Args;
         let is_declared = attachment.config.declares(capability);
         if is_address && (by_variables || attachment.is_cluster && !is_declared) {
@@ -110,7 +113,7 @@ fn into_variable(capability: &str, attachment: &mut Attachment) {
     attachment.extra_args.push((variable.to_owned(), text));
 }
 
-/// Adds a key to `args.cni` (NPWG 1.0 §4.1.2.1.3.2), unless the pod's own `cni-args` have it.
+/// Adds a key to `args.cni` (NPWG 1.0 §4.1.2.1.3.2), unless the pod's own `cni-args` contain it.
 fn into_cni_args(key: &str, value: &RawValue, attachment: &mut Attachment) {
     let args = attachment.cni_args.get_or_insert_with(RawObject::default);
     if args.get(key).is_none() {
@@ -118,7 +121,7 @@ fn into_cni_args(key: &str, value: &RawValue, attachment: &mut Attachment) {
     }
 }
 
-/// Checks that every plugin's own `args` leave room for the pod's.
+/// Checks that the pod's `cni-args` can be merged into the own `args` of every plugin.
 fn check_args(attachment: &Attachment) -> Result<(), Reason> {
     let Some(pods) = &attachment.cni_args else {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Gives each attachment its device, and its plugins the keys that name the device.
+//! Assigns devices to attachments and passes them to the plugins.
 
 use std::path::PathBuf;
 
@@ -10,13 +10,13 @@ use crate::cni::json::raw;
 use crate::diagnostic::SharedError;
 use crate::npwg::ObjectRef;
 
-/// The capabilities that pass a device and its file to plugins (DEVINFO 1.1.0 §5.1.1).
+/// The capabilities that pass a device and its device-info file to plugins (DEVINFO 1.1.0 §5.1.1).
 const DEVICE_ID: &str = "deviceID";
 const DEVICE_INFO_FILE: &str = "CNIDeviceInfoFile";
 
 impl Planner<'_> {
-    /// Gives each attachment its device. One allocation serves all networks of the pod, including the
-    /// cluster network.
+    /// Assigns a device to each attachment that needs one. All networks of the pod, including the
+    /// cluster network, share one allocation.
     pub(super) fn devices(&mut self) {
         let wishes = self.plan.attachments.iter().map(|attachment| Wish {
             resource: attachment.resource.as_deref(),
@@ -34,8 +34,8 @@ impl Planner<'_> {
     }
 }
 
-/// Passes the device to the plugins: by the keys that Multus puts into each plugin's configuration,
-/// and by capabilities to the plugins that declare them.
+/// Passes the device to all plugins under the keys that Multus adds to their configurations, and to
+/// plugins that declare the capabilities as capability arguments.
 fn pass_device(
     inputs: &Inputs<'_>,
     attachment: &mut Attachment,
@@ -62,7 +62,7 @@ fn pass_device(
     Ok(())
 }
 
-/// The file of one attachment, unique on the node.
+/// The path of the attachment's device-info file, which is unique on the node.
 fn info_file(inputs: &Inputs<'_>, attachment: &Attachment) -> Result<PathBuf, Reason> {
     let config = inputs.config;
     let object = attachment.label.parse::<ObjectRef>().ok();

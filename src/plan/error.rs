@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::Reason;
 
-/// A reason to attach nothing, with the network that it concerns.
+/// A reason to attach nothing, and the network with the problem.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlanError {
     /// The network and its interface, unless the reason concerns the pod as a whole.
@@ -13,7 +13,7 @@ pub struct PlanError {
     pub reason: Box<Reason>,
 }
 
-/// A network of a pod, as messages name it.
+/// The name of a pod's network in messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NetworkPlace {
     /// `namespace/definition`, or the cluster network's CNI name.
@@ -51,7 +51,7 @@ impl fmt::Display for PlanError {
 impl std::error::Error for PlanError {}
 
 impl Reason {
-    /// The reason against the network `label` at `ifname`.
+    /// The plan error for this reason, at the network `label` and the interface `ifname`.
     pub fn at(self, label: &str, ifname: Option<&str>) -> PlanError {
         let place = NetworkPlace {
             label: label.to_owned(),

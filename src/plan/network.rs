@@ -1,4 +1,4 @@
-//! A network's configuration and its name.
+//! Reads a network's name and configuration.
 
 use super::problem::ConfigurationProblem;
 use super::{Reason, restrictions};
@@ -7,11 +7,11 @@ use crate::cni::{NetworkConfig, NetworkConfigError, NetworkName};
 use crate::npwg::ObjectRef;
 use crate::request::NodeConfig;
 
-/// A network's name and its configuration.
+/// Reads a network's name and configuration.
 ///
 /// # Errors
-/// [`Reason::Configuration`] if the configuration is invalid, or has no name and no definition that
-/// lends it one.
+/// [`Reason::Configuration`] if the configuration is invalid, or if it has no name and there is no
+/// definition to take the name from.
 pub fn read(network: &Network) -> Result<(NetworkName, NetworkConfig), Reason> {
     let invalid = |error| ConfigurationProblem::Invalid {
         origin: network.origin.clone(),
@@ -30,7 +30,7 @@ pub fn read(network: &Network) -> Result<(NetworkName, NetworkConfig), Reason> {
     Ok((name, config))
 }
 
-/// As [`read`], for a network that the node configuration names: checks it against `policy.node`.
+/// Reads a network that the node configuration names, and checks it against `policy.node`.
 ///
 /// # Errors
 /// As [`read`], and [`Reason::Restricted`].
@@ -43,7 +43,8 @@ pub fn read_administrators(
     Ok((name, read))
 }
 
-/// As [`read`], for a network that the pods of `namespace` select: checks it against their policy.
+/// Reads a network that pods of `namespace` select, and checks it against the policy of
+/// `namespace`.
 ///
 /// # Errors
 /// As [`read`], and [`Reason::Restricted`].

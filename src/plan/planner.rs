@@ -1,4 +1,4 @@
-//! Plans the networks of a pod, one after the other.
+//! Plans the networks of a pod one after another.
 
 use std::cell::Cell;
 use std::time::Instant;
@@ -15,12 +15,11 @@ use crate::npwg::Selection;
 pub(super) struct Planner<'a> {
     pub(super) inputs: Inputs<'a>,
     pub(super) plan: Plan,
-    /// How many networks come before the next one, attachable or not.
+    /// How many networks were planned so far, including those with problems.
     pub(super) position: usize,
     /// The interface names that the pod requests.
     pub(super) requested: Vec<InterfaceName>,
-    /// How many networks there are up to the last that the pod selects, including the
-    /// administrator's before them.
+    /// The number of networks without the auxiliary chain; 0 until the pod's selection is read.
     pub(super) last: usize,
     /// The size of the configurations read so far, in bytes.
     bytes: Cell<usize>,
@@ -39,7 +38,7 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// Adds an attachment to the plan, or the reason against it.
+    /// Adds an attachment to the plan, or the problem with it.
     pub(super) fn take(&mut self, attachment: Result<Attachment, PlanError>) {
         self.position += 1;
         match attachment {
@@ -79,8 +78,9 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// The administrator's chain for every pod. It runs on its own, so that it cannot break the cluster
-    /// network. It makes no interface, so its interface name gives way to all others.
+    /// Plans the administrator's chain for every pod. It is a separate attachment, so that it
+    /// cannot break the cluster network. It makes no interface, so its name yields to all other
+    /// interface names.
     pub(super) fn auxiliary_chain(&mut self) {
         let Some(found) = &self.inputs.catalog.auxiliary else {
             return;
@@ -110,7 +110,8 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// A network that the node configuration names, wherever its configuration comes from.
+    /// Plans a network that the node configuration names, wherever the network's configuration
+    /// comes from.
     fn administrators(
         &self,
         label: &str,
@@ -123,7 +124,7 @@ impl<'a> Planner<'a> {
         self.unrestricted(network, ifname, named_in == NamedIn::ClusterNetwork)
     }
 
-    /// A network of the node configuration: only `policy.node` restricts it.
+    /// Plans a network of the node configuration, which only `policy.node` restricts.
     fn unrestricted(
         &self,
         network: &Network,
@@ -162,7 +163,7 @@ impl<'a> Planner<'a> {
         Ok(attachment)
     }
 
-    /// Reads one more network, if there are time and room for it.
+    /// Reads one more network, unless the deadline has passed or the configurations are too large.
     fn read(&self, network: &Network) -> Result<(NetworkName, NetworkConfig), Reason> {
         if Instant::now() >= self.inputs.until {
             return Err(Reason::NoTime);
@@ -175,8 +176,8 @@ impl<'a> Planner<'a> {
         }
         self.bytes.set(bytes);
         let (name, config) = read(network)?;
-        // The parser does not check this limit, so that an attachment that an earlier release recorded
-        // with more capabilities can still be detached.
+        // The parser does not check this limit. Otherwise a DEL would fail for an attachment that
+        // an earlier release made with more capabilities.
         for plugin in config.plugins() {
             let count = plugin.capabilities().count();
             if count > MAX_CAPABILITIES {
@@ -192,8 +193,8 @@ impl<'a> Planner<'a> {
         Ok((name, config))
     }
 
-    /// `net1`, `net2`, … by position; if another attachment has the name or the pod requests it, the
-    /// next free one (NPWG 1.3 §4.2.1: unique).
+    /// `net1`, `net2`, … by position. If another attachment has the name or the pod requests it,
+    /// the next free name, since names must be unique (NPWG 1.3 §4.2.1).
     pub(super) fn next_ifname(&self) -> InterfaceName {
         let is_taken = |name: &InterfaceName| {
             let mut attachments = self.plan.attachments.iter();
@@ -209,8 +210,9 @@ impl<'a> Planner<'a> {
             .unwrap_or(by_position)
     }
 
-    /// Refuses two interfaces with one name, and two with one address on one network. On two networks
-    /// they may have one address, for bonds.
+    /// Refuses two interfaces with the same name, and two interfaces on one network with the same
+    /// MAC or GUID. Interfaces on different networks may share an address, as the members of a bond
+    /// do.
     pub(super) fn check_uniqueness(&mut self) {
         let attachments = &self.plan.attachments;
         for (index, attachment) in attachments.iter().enumerate() {

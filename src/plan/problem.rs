@@ -39,16 +39,16 @@ pub enum Reason {
         "interface name {0} already exists in the pod's network namespace; choose another in the pod's annotation"
     )]
     InterfaceExists(InterfaceName),
-    /// `ips` and the `ipam-claim-reference` of this value are both set on one network.
+    /// One network has both `ips` and an `ipam-claim-reference` with this value.
     #[error("ips and ipam-claim-reference {0} exclude each other; keep one")]
     TwoAddressSources(String),
-    /// This other interface of the network requests the same MAC or GUID.
+    /// The pod's interface of this name, on the same network, requests the same MAC or GUID.
     #[error("{0} requests the same MAC or GUID on this network; request another")]
     HardwareAddressUsed(InterfaceName),
     /// The network's configuration cannot be used.
     #[error(transparent)]
     Configuration(#[from] ConfigurationProblem),
-    /// No plugin of the chain declares the capability for a request.
+    /// The pod requests something whose capability no plugin of the chain declares.
     #[error(
         "{} was requested and no plugin of {} declares the capability {capability}; \
          add \"capabilities\": {{\"{capability}\": true}} to the definition or drop the request",
@@ -60,7 +60,7 @@ pub enum Reason {
         /// The types of the chain's plugins.
         plugins: Vec<PluginType>,
     },
-    /// The call's deadline passed while planning.
+    /// The call's deadline passed during planning.
     #[error(
         "the plan is not ready by the deadline; select fewer or smaller networks, or raise deadlines.add"
     )]
@@ -68,7 +68,7 @@ pub enum Reason {
     /// The network gets no device.
     #[error(transparent)]
     Device(#[from] AssignError),
-    /// No device-info file can have the attachment's name.
+    /// The attachment's name is not valid in the name of a device-info file.
     #[error(transparent)]
     DeviceInfoName(SharedError),
     /// `devInfoDir` is not UTF-8.
@@ -77,13 +77,13 @@ pub enum Reason {
     /// Isolation or a policy refuses the network.
     #[error(transparent)]
     Restricted(#[from] Restriction),
-    /// A later check found a program missing or the configuration invalid.
+    /// A check after planning found a missing program or an invalid configuration.
     #[error(transparent)]
     Network(SharedError),
-    /// A later check found that a device cannot be used.
+    /// A check after planning found that a device cannot be used.
     #[error(transparent)]
     UnusableDevice(SharedError),
-    /// Device-info contradicts the device or cannot be trusted.
+    /// The device-info file contradicts the device or cannot be trusted.
     #[error(transparent)]
     DeviceInfo(SharedError),
     /// Another sandbox has the same MAC or GUID.
@@ -91,7 +91,7 @@ pub enum Reason {
     AddressUsed(SharedError),
 }
 
-/// The annotation's key for a request that plugins get by this capability.
+/// The annotation's key for the request that this capability passes to plugins.
 fn annotation_key(capability: &str) -> &str {
     match capability {
         "infinibandGUID" => "infiniband-guid",
@@ -102,7 +102,7 @@ fn annotation_key(capability: &str) -> &str {
 /// What is wrong with the configuration of a network.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigurationProblem {
-    /// Nothing usable has that name.
+    /// There is no usable network of that name.
     #[error("{report}; {}", .named_in.remedy())]
     NotFound {
         /// What the cluster reports.
@@ -110,7 +110,7 @@ pub enum ConfigurationProblem {
         /// Where the network is named.
         named_in: NamedIn,
     },
-    /// The configuration that the name means cannot be used, as this line reports.
+    /// The network of that name exists, but this error makes it unusable.
     #[error("{0}")]
     Unusable(SharedError),
     /// The configurations of all networks of the pod exceed
@@ -120,9 +120,9 @@ pub enum ConfigurationProblem {
          {MAX_CONFIGURATIONS} are allowed; make them smaller or select fewer"
     )]
     TooLarge {
-        /// Where the configuration is that exceeds the limit.
+        /// The source of the configuration that exceeds the limit.
         origin: String,
-        /// The bytes of all configurations up to this one.
+        /// The total size of the configurations up to and including this one.
         bytes: usize,
     },
     /// A plugin declares more than [`MAX_CAPABILITIES`](super::MAX_CAPABILITIES).
@@ -138,7 +138,8 @@ pub enum ConfigurationProblem {
         /// How many capabilities it declares.
         count: usize,
     },
-    /// The configuration is invalid, or the definition's name, which stands for its own.
+    /// The configuration is invalid. Or it has no name, and the definition's name, which is used
+    /// instead, is not a valid CNI network name.
     #[error("{origin}: {error}; correct the configuration there")]
     Invalid {
         /// Where the configuration is.
@@ -146,7 +147,7 @@ pub enum ConfigurationProblem {
         /// What is wrong with it.
         error: NetworkConfigError,
     },
-    /// The configuration at this place has no name, and no definition that lends it one.
+    /// The configuration from this source has no name, and there is no definition to take it from.
     #[error("{0} has no name; add the key name")]
     NoName(String),
     /// The IPAMClaim has more addresses than a pod may request.
@@ -157,18 +158,18 @@ pub enum ConfigurationProblem {
         /// How many addresses it has.
         count: usize,
     },
-    /// The cluster has no usable IPAMClaim of that name, as this line reports.
+    /// The cluster has no usable IPAMClaim of that name, for this reason.
     #[error("{0}; create it or correct the annotation")]
     ClaimNotFound(String),
     /// The IPAMClaim of this name was not looked up.
     #[error("IPAMClaim {0} was not looked up")]
     ClaimNotLookedUp(String),
-    /// A plugin's own `args` leave no room for the pod's.
-    #[error("plugin {plugin}: args: {error}; make args.cni an object, to which the pod adds")]
+    /// The pod's `cni-args` cannot be merged into the plugin's own `args`.
+    #[error("plugin {plugin}: args: {error}; make args.cni an object, so that pods can add keys")]
     Args {
         /// The plugin.
         plugin: PluginType,
-        /// What is wrong with its `args`.
+        /// What is wrong with the plugin's `args`.
         error: JsonError,
     },
 }
@@ -214,7 +215,7 @@ pub enum Restriction {
         /// `globalNamespaces`.
         global: Vec<String>,
     },
-    /// The policy of this namespace lists networks, and this one is not among them.
+    /// The policy of this namespace has a list of networks without the selected network.
     #[error(
         "the policy of namespace {0} does not list it under networks; \
          add it there or select another"
@@ -231,9 +232,9 @@ pub enum Restriction {
         /// The pod's namespace.
         namespace: String,
     },
-    /// The network has the cluster network's name and another configuration.
+    /// The network has the cluster network's name but a different configuration.
     #[error(
-        "its name {0} is the cluster network's, whose addresses it would use up; \
+        "its name {0} is also the cluster network's, so it would use up that network's addresses; \
          give it a name of its own"
     )]
     ClusterName(NetworkName),
@@ -255,7 +256,7 @@ pub enum Restriction {
         /// The rule that denies it.
         rule: RuleName,
     },
-    /// A rule lists plugins, and this one is not among them.
+    /// A rule has a list of plugin types without the type of this plugin.
     #[error("{rule} does not list plugin {name} under types; add it there")]
     PluginType {
         /// The type of the plugin.
@@ -263,7 +264,7 @@ pub enum Restriction {
         /// The rule.
         rule: RuleName,
     },
-    /// Below a plugin of the chain stands a `type` that only some parsers can read.
+    /// A plugin of the chain nests a configuration with a `type` that only some parsers can read.
     #[error("plugin {plugin}: {error}")]
     UnreadableType {
         /// The plugin of the chain.
@@ -271,7 +272,7 @@ pub enum Restriction {
         /// What is wrong with the `type`.
         error: JsonError,
     },
-    /// A plugin's configuration nests further ones beyond what the policy checks.
+    /// A plugin's configuration nests more, or deeper, configurations than the policy can check.
     #[error(
         "plugin {plugin} nests more plugins, or deeper ones, than {rule} can check \
          ({LEVELS} levels, {LISTS} nested lists); flatten it"
@@ -285,7 +286,7 @@ pub enum Restriction {
 }
 
 impl Reason {
-    /// The reason against a network without a configuration.
+    /// The reason to refuse a network whose configuration was not found.
     pub fn not_found(error: &NetworkError, named_in: NamedIn) -> Reason {
         let report = SharedError::new(error.clone());
         let problem = match error {

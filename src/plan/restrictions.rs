@@ -13,8 +13,8 @@ use crate::cni::{NetworkConfig, PluginConfig, RawObject};
 use crate::npwg::ObjectRef;
 use crate::request::{NodeConfig, Rule, RuleName};
 
-/// Checks the policy for one network that a pod of `namespace` selects by annotation, with the
-/// pod's own `cni-args`, which become `args.cni` of every plugin.
+/// Checks one network that a pod of `namespace` selects by annotation against the policy of
+/// `namespace`. `cni_args` are the pod's `cni-args`, which every plugin gets as `args.cni`.
 ///
 /// # Errors
 /// Code 108.
@@ -40,8 +40,9 @@ pub(super) fn check(
     check_plugins(rule, &RuleName::Namespace(namespace.to_owned()), network)
 }
 
-/// Refuses a selected network that has the cluster network's name and another configuration, if a
-/// policy restricts the pod's namespace: IPAM plugins keep addresses by that name.
+/// Refuses a selected network that has the cluster network's name but a different configuration, if
+/// a policy restricts the pod's namespace. IPAM plugins allocate addresses by network name, so the
+/// selected network would take addresses of the cluster network.
 ///
 /// # Errors
 /// Code 108.
@@ -60,8 +61,8 @@ pub(super) fn check_name(
     Err(Restriction::ClusterName(selected.network.clone()))
 }
 
-/// Checks `policy.node` for one network of the node configuration, wherever its configuration
-/// comes from.
+/// Checks one network of the node configuration against `policy.node`, wherever the network's
+/// configuration comes from.
 ///
 /// # Errors
 /// Code 108.
@@ -71,7 +72,7 @@ pub(super) fn check_node(config: &NodeConfig, network: &NetworkConfig) -> Result
 
 fn check_plugins(rule: &Rule, name: &RuleName, config: &NetworkConfig) -> Result<(), Restriction> {
     let list = RawObject::parse(config.raw().as_bytes()).unwrap_or_default();
-    // The configuration of a single plugin is checked below.
+    // A list with `type` is the configuration of a single plugin, which is checked below.
     if !list.contains("type")
         && let Some(key) = denied_key(&list, &rule.deny_keys)
     {
@@ -99,7 +100,7 @@ fn check_plugin(
             rule: name.clone(),
         })?;
         check_type(rule, name, plugin, &nested.config)?;
-        // The configuration above it has the keys of a part.
+        // The keys of a part were checked with the configuration that contains it.
         if !nested.is_part
             && let Some(key) = denied_key(&nested.config, &rule.deny_keys)
         {
@@ -138,8 +139,8 @@ fn check_type(
     }
 }
 
-/// Checks `namespaceIsolation` for one definition that a pod of `namespace` names in any
-/// annotation.
+/// Checks one definition that a pod of `namespace` names in any annotation against
+/// `namespaceIsolation`.
 ///
 /// # Errors
 /// Code 108.

@@ -10,7 +10,7 @@ use crate::cni::{InterfaceName, PluginConfig, RawObject};
 /// The default name of the bridge of the plugin `bridge`.
 const DEFAULT_BRIDGE: &str = "cni0";
 
-/// A layer-2 network of the node, by its unique name: `bridge br0 VLAN 7`.
+/// The unique name of a layer-2 network of the node, such as `bridge br0 VLAN 7`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Segment(String);
 
@@ -38,14 +38,14 @@ pub enum Uplink {
         /// The VLAN on it; 0 for none.
         vlan: u64,
     },
-    /// The port of a device.
+    /// The port of the device with this ID.
     Device(String),
-    /// The configuration does not show it.
+    /// The configuration does not name the uplink.
     Unknown,
 }
 
 impl Uplink {
-    /// The uplink of the first plugin of the chain whose configuration shows it.
+    /// The first uplink that a plugin of the chain has in its configuration.
     pub fn of(attachment: &Attachment) -> Uplink {
         let device = attachment.device.as_ref().map(|device| device.id.as_str());
         let mut plugins = attachment.config.plugins().iter();
@@ -55,8 +55,8 @@ impl Uplink {
     }
 }
 
-/// A plugin's type decides which of its keys count. `sriov` ignores `master`: if the key counted, the
-/// plugin's pods would be in another segment than the other pods on the same port.
+/// The plugin's type decides which of its keys count. For example, `sriov` ignores `master`. If
+/// that key counted, pods on the same port could be in different segments.
 fn of_plugin(plugin: &PluginConfig, allocated: Option<&str>) -> Option<Uplink> {
     let body = plugin.body();
     let device = || {
@@ -68,7 +68,7 @@ fn of_plugin(plugin: &PluginConfig, allocated: Option<&str>) -> Option<Uplink> {
         "bridge" => bridge(body, DEFAULT_BRIDGE.parse().ok()),
         "vlan" => master(body, number(body, "vlanId")),
         "macvlan" | "macvtap" | "ipvlan" | "ipvtap" | "ipoib" => master(body, 0),
-        // They join no network of the node, whatever other keys they have.
+        // These plugins join no network of the node, whatever keys they have.
         "ptp" | "dummy" | "tap" | "loopback" | "tuning" | "portmap" | "bandwidth" | "firewall"
         | "sbr" | "vrf" => None,
         "sriov" | "ib-sriov" => device(),
@@ -107,13 +107,15 @@ fn interface(body: &RawObject, key: &str) -> Option<InterfaceName> {
     text(body, key)?.parse().ok()
 }
 
-/// `None` for an empty text too, as in Go.
+/// The text under `key`. `None` if it is missing, invalid or empty, since Go plugins treat an empty
+/// text as missing.
 fn text(body: &RawObject, key: &str) -> Option<String> {
     let text = body.read::<String>(key).ok().flatten();
     text.filter(|text| !text.is_empty())
 }
 
-/// 0 if the key is missing or invalid; the plugin refuses an invalid one.
+/// The number under `key`, or 0 if it is missing or invalid. The plugin itself refuses an invalid
+/// number.
 fn number(body: &RawObject, key: &str) -> u64 {
     body.read(key).ok().flatten().unwrap_or_default()
 }
@@ -129,14 +131,14 @@ impl Segment {
         Segment(format!("interface {name}"))
     }
 
-    /// The segment of a device: the port of a physical function, which its virtual functions and
-    /// subfunctions share, or a device without a PCI function.
+    /// The segment of a device: a physical function or a device without a PCI function. The virtual
+    /// functions and subfunctions of a physical function share its port.
     pub fn device(id: impl fmt::Display) -> Segment {
         Segment(format!("device {id}"))
     }
 
-    /// The segment of a network whose uplink is unknown. The label names the definition's namespace,
-    /// so definitions of other namespaces are other networks, whatever their names.
+    /// The segment of a network with an unknown uplink. The label contains the definition's
+    /// namespace, so definitions in different namespaces have different segments.
     pub fn network(label: &str) -> Segment {
         Segment(format!("network {label}"))
     }

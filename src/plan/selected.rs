@@ -9,7 +9,7 @@ use crate::npwg::{
 };
 
 impl Planner<'_> {
-    /// Remarks on what the annotation's author may not expect.
+    /// Adds remarks on effects of the annotation that its author may not expect.
     pub(super) fn remark_on(&mut self, selection: &Selection) {
         let inputs = &self.inputs;
         let text = inputs.annotations.default_network.as_deref();
@@ -42,8 +42,9 @@ impl Planner<'_> {
         }
     }
 
-    /// The pod's selections; none if its annotation is invalid. They are read before the administrator's
-    /// networks get their interface names, since those give way to the names that a pod requests.
+    /// Reads the pod's selections; none if its annotation is invalid. This happens before the
+    /// administrator's networks get their interface names, because the names that the pod requests
+    /// take precedence.
     pub(super) fn selections(&mut self) -> Vec<Selection> {
         let (Some(pod), Some(text)) = (self.inputs.pod, &self.inputs.annotations.networks) else {
             return Vec::new();
@@ -86,12 +87,14 @@ impl Planner<'_> {
         }
     }
 
-    /// A network that the pod selects. Isolation and policy apply to Multus' annotation, which replaces
-    /// the cluster network, as to any other, except that isolation allows definitions of
-    /// `multusNamespace`, which exist for this annotation.
+    /// Plans a network that the pod selects.
     ///
-    /// Isolation is checked before the definition is looked up, so that no message shows a pod what a
-    /// namespace contains that it may not use.
+    /// Isolation and policy also apply to Multus' annotation that replaces the cluster network. The
+    /// only exception is that isolation allows the definitions of `multusNamespace`, which exist
+    /// for this annotation.
+    ///
+    /// Isolation is checked before the definition is looked up. Otherwise a message could reveal
+    /// the contents of a namespace that the pod may not use.
     pub(super) fn selected(
         &self,
         selection: &Selection,

@@ -1,4 +1,4 @@
-//! The rules of a plan, each by a node configuration, a cluster and a pod's annotation.
+//! The rules of a plan. Each test has a node configuration, a cluster and a pod's annotation.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::npwg::{
 use crate::request::RuleName;
 
 impl Attachment {
-    /// An attachment with this configuration as net1, without requests.
+    /// An attachment with this configuration and the interface net1, without requests.
     pub(crate) fn for_tests(config: &str) -> Attachment {
         Attachment::bare(
             "demo/n".to_owned(),
@@ -25,7 +25,7 @@ impl Attachment {
     }
 }
 
-/// Everything that a plan is made from, as JSON.
+/// The inputs of a plan, as JSON.
 #[derive(Clone)]
 struct Story {
     node: serde_json::Map<String, Value>,
@@ -38,7 +38,7 @@ struct Story {
     until: Instant,
 }
 
-/// A pod of the namespace `pods`, and a cluster network of one bridge.
+/// A pod in the namespace `pods`, and a cluster network with one bridge plugin.
 fn story() -> Story {
     let node = json!({
         "cniVersion": "1.0.0", "name": "jackfield", "type": "jackfield", "manifestDir": "/m",
@@ -63,7 +63,7 @@ impl Story {
         self
     }
 
-    /// The definition `name`, with `config` or without any.
+    /// Adds the definition `name`, with or without a configuration.
     fn define(mut self, name: &str, config: Option<Value>) -> Story {
         let (namespace, name) = name.split_once('/').unwrap();
         let config = config.map(|config| config.to_string());
@@ -73,7 +73,7 @@ impl Story {
         self
     }
 
-    /// A definition of one macvlan that declares `capabilities`.
+    /// Adds a definition with one macvlan plugin that declares `capabilities`.
     fn macvlan(self, name: &str, capabilities: &[&str]) -> Story {
         let declared: serde_json::Map<String, Value> = capabilities
             .iter()
@@ -140,21 +140,21 @@ impl Story {
         })
     }
 
-    /// The attachments of a plan without problems, in words: `label (interface)`.
+    /// The attachments of a plan without problems, each as `label (interface)`.
     fn attached(&self) -> Vec<String> {
         let plan = self.plan();
         assert_eq!(plan.problems, [], "{:?}", plan.problems);
         in_words(&plan)
     }
 
-    /// The one attachment behind the cluster network's.
+    /// The only attachment after the cluster network.
     fn second(&self) -> Attachment {
         let plan = self.plan();
         assert_eq!(plan.problems, [], "{:?}", plan.problems);
         plan.attachments[1].clone()
     }
 
-    /// The only problem of the plan, by its code, its place and its reason.
+    /// The code, the place and the reason of the plan's only problem.
     fn problem(&self) -> (u32, String, Reason) {
         let mut problems = self.plan().problems;
         assert_eq!(problems.len(), 1, "{problems:?}");
@@ -284,7 +284,7 @@ fn a_generated_name_gives_way_to_a_requested_one() {
         let attached: Vec<&str> = attached.map(|it| it.ifname.as_str()).collect();
         assert_eq!(attached, names, "{annotation}");
     }
-    // The administrator's networks make way too, in a pod that has them.
+    // Interface names of the administrator's networks yield to the pod's requests too.
     let story = story
         .macvlan("infra/metrics", &[])
         .node("defaultNetworks", json!(["infra/metrics"]))
@@ -431,7 +431,8 @@ fn isolation_keeps_namespaces_apart() {
     }
 }
 
-/// Its definitions are the administrator's, and `v1.multus-cni.io/default-network` looks there first.
+/// The administrator owns the definitions of `multusNamespace`, and the annotation
+/// `v1.multus-cni.io/default-network` uses them by default.
 #[test]
 fn isolation_allows_multus_namespace_for_the_cluster_network() {
     let story = story()
@@ -751,12 +752,12 @@ fn a_configuration_on_disk_comes_before_the_answer_of_the_cluster() {
             assert_eq!(plugin.as_str(), "bridge");
         }
     }
-    // One that leaves its configuration to the disk still says what the network is called.
+    // A definition without a configuration still gives the network its label.
     let words = ["kube-system/own (eth0)", "kube-system/own (net1)"];
     assert_eq!(answered(None).attached(), words);
 }
 
-/// What a pod asks for: the annotation's key and value, and the capability with its value.
+/// A pod's request: the annotation's key and value, and the capability with its value.
 const REQUESTS: [(&str, &str, &str, &str); 5] = [
     ("ips", r#"["10.0.0.5/24"]"#, "ips", r#"["10.0.0.5/24"]"#),
     (
@@ -847,7 +848,7 @@ fn undeclared_addresses_go_as_arguments_with_undeclared_args() {
     }
 }
 
-/// Multus sends both, and there are plugins that declare a capability and read the variable.
+/// Multus sends both, and some plugins declare a capability but read the variable.
 #[test]
 fn addresses_go_by_variables_too_with_undeclared_args() {
     let story = story().node("undeclared", json!("args"));
@@ -925,7 +926,7 @@ fn args_without_room_for_the_pods_are_refused_before_anything_runs() {
             panic!("{reason:?}");
         };
         assert_eq!(plugin.as_str(), "macvlan");
-        // A pod that adds nothing leaves it to the plugin.
+        // For a pod without cni-args, the plugin itself judges its args.
         assert!(story(args).networks("net").plan().problems.is_empty());
     }
     for args in [
@@ -1148,7 +1149,7 @@ fn a_mac_is_requested_once_on_a_network() {
     let used = Reason::HardwareAddressUsed("net1".parse().unwrap());
     let place = "network pods/a (net2)".to_owned();
     assert_eq!(asking("a", "a").problem(), (101, place, used));
-    // Two members of a bond may have one address.
+    // Two members of a bond may have the same address.
     assert!(asking("a", "b").plan().problems.is_empty());
 }
 
@@ -1165,7 +1166,7 @@ fn a_key_that_is_reserved_and_unknown_is_a_warning() {
     assert_eq!(plan.warnings, [unknown]);
 }
 
-/// The definition `name`, whose devices are those of the resource `r`.
+/// Adds the definition `name`, which uses the devices of the resource `r`.
 fn with_resource(mut story: Story, name: &str, capabilities: &[&str]) -> Story {
     story = story.macvlan(name, capabilities);
     let definition = story.definitions.last_mut().unwrap();

@@ -1,4 +1,4 @@
-//! What people should know of a plan although it can be carried out.
+//! Warnings and remarks about a plan. They do not prevent an ADD.
 
 use super::{PlanError, Reason};
 use crate::bounded::named;
@@ -7,10 +7,10 @@ use crate::cni::InterfaceName;
 use crate::cni::json::excerpt;
 use crate::npwg::{DEFAULT_NETWORK_ANNOTATION, NETWORKS_ANNOTATION, ObjectRef, SelectionError};
 
-/// What the pod's owner should know of a plan.
+/// A warning about a plan, for the pod's owner.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PlanWarning {
-    /// The annotation is invalid: the pod starts without the networks that it selects.
+    /// The annotation is invalid, so the pod starts without the networks that it selects.
     #[error("annotation {key} is ignored: {error}")]
     IgnoredAnnotation {
         /// The annotation's name.
@@ -18,7 +18,7 @@ pub enum PlanWarning {
         /// What is wrong with it.
         error: SelectionError,
     },
-    /// A network's selection has keys that Jackfield does not know.
+    /// The selection of a network has unknown keys.
     #[error(
         "annotation {NETWORKS_ANNOTATION}: network {network}: {} unknown and ignored",
         key_list(keys)
@@ -31,7 +31,8 @@ pub enum PlanWarning {
     },
 }
 
-/// The subject of a sentence on `keys`, of which there may be thousands.
+/// The subject and verb of a sentence about `keys`. It names only a few of them, since there may be
+/// thousands.
 fn key_list(keys: &[String]) -> String {
     let named = named(keys.iter().map(|key| format!("{:?}", excerpt(key))));
     match keys {
@@ -40,7 +41,7 @@ fn key_list(keys: &[String]) -> String {
     }
 }
 
-/// What surprises people about a replaced cluster network.
+/// An effect of replacing the cluster network that users may not expect.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PlanRemark {
     /// The annotation replaces the cluster network.
@@ -54,22 +55,23 @@ pub enum PlanRemark {
         /// The label of the replaced network.
         cluster: String,
     },
-    /// The annotation names no namespace, so the definition is that of `multusNamespace`.
+    /// The annotation names no namespace, so the definition is looked up in `multusNamespace`.
     #[error(
         "annotation {DEFAULT_NETWORK_ANNOTATION}: {} has no namespace, so it is looked up in \
          multusNamespace {}, not in the pod's",
         .0.name(), .0.namespace()
     )]
     MultusNamespace(ObjectRef),
-    /// The annotation names an interface, which only the runtime can name.
+    /// The annotation names an interface, but only the runtime can name the cluster network's
+    /// interface.
     #[error(
         "annotation {DEFAULT_NETWORK_ANNOTATION}: interface {interface} is ignored, since the \
-         runtime names this one: {ifname}"
+         runtime names the cluster network's interface: {ifname}"
     )]
     InterfaceIgnored {
-        /// The annotation's interface.
+        /// The interface that the annotation names.
         interface: InterfaceName,
-        /// The runtime's.
+        /// The interface that the runtime names.
         ifname: InterfaceName,
     },
 }
@@ -84,7 +86,7 @@ impl PlanWarning {
         Event::warning(reason, self.to_string())
     }
 
-    /// The reason that a node with `invalidAnnotation: fail` has against the pod.
+    /// The plan error on a node with `invalidAnnotation: fail`; `None` if the node accepts the pod.
     pub fn ignored(&self) -> Option<PlanError> {
         match self {
             PlanWarning::IgnoredAnnotation { key, error } => Some(PlanError {

@@ -29,7 +29,7 @@ pub struct Call {
     pub args: CniArgs,
     /// `CNI_PATH`, which delegates get unchanged.
     pub cni_path: String,
-    /// `CNI_NETNS_OVERRIDE`: the netns may be the one that the plugin runs in.
+    /// `CNI_NETNS_OVERRIDE`: whether `CNI_NETNS` may be the plugin's own network namespace.
     pub netns_override: bool,
 }
 
@@ -37,7 +37,8 @@ impl Call {
     /// Reads the environment through `variable`.
     ///
     /// # Errors
-    /// Code 4 for an unknown verb, and for missing variables with the names of all of them.
+    /// Code 4 for an unknown verb, missing variables or invalid `CNI_ARGS`. The error names every
+    /// missing variable.
     pub fn read(variable: impl Fn(&str) -> Option<String>) -> Result<Call, EnvironmentError> {
         let text = variable("CNI_COMMAND").unwrap_or_default();
         let verb = Verb::named(&text).ok_or(EnvironmentError::Verb(text))?;
@@ -64,10 +65,10 @@ impl Call {
         })
     }
 
-    /// Container and interface, which identify an attachment (CNI 1.1.0 §3).
+    /// The container and the interface, which identify an attachment (CNI 1.1.0 §3).
     ///
     /// # Errors
-    /// Code 4 when either is not a valid name.
+    /// Code 4 when one of the two is not a valid name.
     pub fn attachment(&self) -> Result<(ContainerId, InterfaceName), EnvironmentError> {
         let error = |variable| move |source| EnvironmentError::Name { variable, source };
         let container = self.container_id.parse();
@@ -98,7 +99,7 @@ impl Call {
     }
 }
 
-/// Reads `CNI_ARGS`. A DEL does not need them, so it ignores invalid ones.
+/// Reads `CNI_ARGS`. A DEL does not need them, so it ignores invalid `CNI_ARGS`.
 fn args(verb: Verb, text: Option<String>) -> Result<CniArgs, EnvironmentError> {
     match CniArgs::parse(&text.unwrap_or_default()) {
         Err(_) if verb == Verb::Del => Ok(CniArgs::default()),
@@ -123,7 +124,7 @@ pub enum EnvironmentError {
         /// What is wrong.
         source: NameError,
     },
-    /// `CNI_ARGS` are not pairs.
+    /// `CNI_ARGS` are not pairs of keys and values.
     #[error("invalid CNI_ARGS: {0}")]
     Args(#[from] ArgsError),
     /// The configuration's version does not have the verb.

@@ -17,11 +17,11 @@ pub struct Deadlines {
     pub gc: Duration,
     /// STATUS.
     pub status: Duration,
-    /// One call of a plugin, after which the plugin and all its children are killed.
+    /// One call of a plugin. When it passes, Jackfield kills the plugin and all its children.
     pub delegate: Duration,
 }
 
-/// The longest deadline; no runtime waits that long.
+/// The longest deadline. No runtime waits that long.
 const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
 impl Deadlines {

@@ -11,9 +11,9 @@ use super::node_config::{Keys, NodeConfigError};
 pub struct Log {
     /// `logFile`: the file to append to.
     pub file: Option<PathBuf>,
-    /// `logLevel`: the level of the file.
+    /// `logLevel`: how much goes to the file.
     pub level: Level,
-    /// `logToStderr`: whether warnings go to stderr, which the runtime may drop.
+    /// `logToStderr`: whether warnings go to stderr. The runtime may discard its stderr.
     pub to_stderr: bool,
     /// `logOptions`: when to begin a new file.
     pub rotation: Rotation,
@@ -24,7 +24,7 @@ pub struct Log {
 pub enum Level {
     /// Defects of Jackfield.
     Panic,
-    /// Failed calls, and ignored keys.
+    /// Failed calls and ignored keys.
     Error,
     /// Every call.
     Verbose,
@@ -53,9 +53,9 @@ impl Level {
 /// When to begin a new log file, and how long to keep old ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rotation {
-    /// `maxSize`: the largest file, in megabytes.
+    /// `maxSize`: the maximum size of the file, in megabytes.
     pub max_size: u64,
-    /// `maxAge`: how many days to keep old files; 0 keeps them for ever.
+    /// `maxAge`: how many days to keep old files; 0 for no limit.
     pub max_age: u64,
     /// `maxBackups`: how many old files to keep; 0 keeps all.
     pub max_backups: u64,
@@ -64,7 +64,7 @@ pub struct Rotation {
 impl Rotation {
     /// Reads `logOptions`; each key is optional.
     pub(super) fn read(keys: &Keys<'_>) -> Result<Rotation, NodeConfigError> {
-        // A key of Multus without an effect here.
+        // Jackfield accepts this key of Multus, but ignores it.
         keys.read::<IgnoredAny>("compress")?;
         // As in Multus, 0 means the default.
         let max_size = keys.read("maxSize")?.filter(|size| *size != 0);

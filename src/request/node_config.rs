@@ -24,20 +24,21 @@ pub use error::{NodeConfigError, ValueError};
 pub(super) use keys::Keys;
 pub use schema::{ACCEPTED, MULTUS_ONLY, keys};
 
-/// The node configuration with all keys checked. A key without a description has the same meaning as
-/// in Multus.
+/// The node configuration with all keys checked. A key without a description has the same meaning
+/// as in Multus.
 #[derive(Debug)]
 pub struct NodeConfig {
     /// The protocol version for the runtime: see [`version`].
     pub version: Version,
     /// `name`: the network's name in the runtime.
     pub name: NetworkName,
-    /// `clusterNetwork` or the first element of `delegates`.
+    /// `clusterNetwork`, or the first element of `delegates`.
     pub cluster_network: ClusterNetwork,
     /// The other elements of `delegates`, which every pod gets, including pods of the system
     /// namespaces.
     pub further_delegates: Vec<Box<RawValue>>,
-    /// `defaultNetworks`: additional networks of every pod, except for pods of the system namespaces.
+    /// `defaultNetworks`: additional networks of every pod, except for pods of the system
+    /// namespaces.
     pub default_networks: Vec<String>,
     /// `systemNamespaces`.
     pub system_namespaces: Vec<String>,
@@ -47,12 +48,12 @@ pub struct NodeConfig {
     pub conf_dir: PathBuf,
     /// `binDir`: the directory that is searched before `CNI_PATH`.
     pub bin_dir: PathBuf,
-    /// `cniDir`: Multus' cache, which is only read.
+    /// `cniDir`: Multus' cache, which Jackfield only reads.
     pub cni_dir: PathBuf,
     /// `multusNamespace`: the namespace of a bare name in `clusterNetwork` or `defaultNetworks`.
     pub multus_namespace: String,
-    /// `namespaceIsolation`: whether a pod may select definitions of its own namespace and of the
-    /// global namespaces only.
+    /// `namespaceIsolation`: whether a pod may select only definitions of its own namespace and of
+    /// the global namespaces.
     pub namespace_isolation: bool,
     /// `globalNamespaces`: the namespaces whose definitions every pod may select.
     pub global_namespaces: Vec<String>,
@@ -100,7 +101,8 @@ pub struct NodeConfig {
 /// The network of the pod's first interface.
 #[derive(Debug, Clone)]
 pub enum ClusterNetwork {
-    /// `clusterNetwork`: a definition, the name of a configuration in a file, a directory or a file.
+    /// `clusterNetwork`: a definition, the name of a configuration in a file, a directory or a
+    /// file.
     Named(String),
     /// The first element of `delegates`, which is a configuration.
     Inline(Box<RawValue>),
@@ -146,8 +148,8 @@ pub enum Strictness {
 pub enum Undeclared {
     /// The attachment fails (NPWG 1.3 §4.1.2.1.3.2).
     Fail,
-    /// The plugin gets them in `CNI_ARGS`, also when it declares the capability. Verification
-    /// decides whether it obeyed.
+    /// The plugin gets the addresses in `CNI_ARGS`, even if it declares the capability.
+    /// Verification decides whether the plugin applied them.
     Args,
 }
 
@@ -166,7 +168,7 @@ impl NodeConfig {
         })
     }
 
-    /// Reads all keys but those of the version.
+    /// Reads all keys except `cniVersion` and `cniVersions`.
     fn read(version: Version, keys: &Keys<'_>) -> Result<NodeConfig, NodeConfigError> {
         let name = keys.name("name")?.ok_or(NodeConfigError::Missing {
             key: "name",

@@ -7,8 +7,8 @@ use super::node_config::{Keys, NodeConfigError, ValueError};
 use crate::cni::PluginType;
 use crate::npwg::ObjectRef;
 
-/// The rules for selections by annotation, and for the networks of the node configuration, whose
-/// definitions may come from the cluster.
+/// The rules for networks that pods select by annotation, and for networks of the node
+/// configuration.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Policy {
     namespaces: BTreeMap<String, Rule>,
@@ -26,7 +26,7 @@ pub struct Rule {
     pub deny_keys: Vec<String>,
 }
 
-/// A rule of a policy, as messages name it.
+/// The name of a rule in messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RuleName {
     /// The rule for the pods of a namespace.
@@ -45,7 +45,8 @@ impl fmt::Display for RuleName {
 }
 
 impl Rule {
-    /// Reads the rule for the node configuration, which names its networks itself.
+    /// Reads the rule for the node configuration. It has no `networks`, since the node
+    /// configuration names its networks itself.
     fn of_node(keys: &Keys<'_>) -> Result<Rule, NodeConfigError> {
         Ok(Rule {
             types: list(keys, "types", ValueError::PluginType, |name| {
@@ -69,8 +70,8 @@ impl Rule {
     }
 }
 
-/// Reads a list of a rule. Refuses values that match nothing, since they would allow what they are
-/// meant to deny.
+/// Reads a list of a rule. Refuses a value that can match nothing, since an invalid denied key
+/// would deny nothing.
 fn list<'a>(
     keys: &Keys<'a>,
     key: &'a str,
@@ -107,7 +108,7 @@ impl Policy {
         &self.node
     }
 
-    /// The rule for pods of `namespace`: its own rule, or else that of `*`.
+    /// The rule for pods of `namespace`: the rule of this namespace, otherwise the rule of `*`.
     pub fn rule(&self, namespace: &str) -> Option<&Rule> {
         self.namespaces
             .get(namespace)

@@ -8,7 +8,7 @@ pub const MAX_STDIN: u64 = 4 << 20;
 /// Reads all of `input`, up to [`MAX_STDIN`] bytes.
 ///
 /// # Errors
-/// Code 5 when the input cannot be read or is larger.
+/// Code 5 when the input cannot be read or is larger than [`MAX_STDIN`].
 pub fn read_stdin(input: impl Read) -> Result<Vec<u8>, StdinError> {
     let mut bytes = Vec::with_capacity(8 << 10);
     input.take(MAX_STDIN + 1).read_to_end(&mut bytes)?;

@@ -18,19 +18,19 @@ pub struct Finding {
     pub interface: InterfaceName,
     /// The difference.
     pub mismatch: Mismatch,
-    /// Its weight.
+    /// The weight of the difference.
     pub weight: Weight,
 }
 
-/// How much a finding matters, lightest first.
+/// How much a finding matters, from the lightest to the heaviest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Weight {
-    /// Worth an event. Nothing that was promised is missing.
+    /// It is worth an event, but contradicts neither a request nor an answer.
     Warning,
     /// It contradicts a delegate's answer.
     Answered,
-    /// It contradicts the pod's request or kubelet's allocation, and counts whatever strictness
-    /// applies to answers.
+    /// It contradicts the pod's request or kubelet's allocation. The strictness for answers does
+    /// not apply to it.
     Requested,
 }
 

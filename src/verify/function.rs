@@ -1,8 +1,9 @@
 //! Verifies the settings of a virtual function on its physical function.
 //!
 //! The expected settings come from the definition, by the keys of sriov-cni and ib-sriov-cni.
-//! Settings without a key, and those that the driver does not report, are not checked. This is the
-//! only proof for a VF that a program drives. It holds whatever the pod does to its interface.
+//! Settings without a key, and settings that the driver does not report, are not checked. For a VF
+//! that a program drives from user space, these settings are the only proof. The pod cannot change
+//! them through its interface.
 
 mod key_error;
 mod keys;
@@ -19,9 +20,9 @@ use crate::plan::Requested;
 use super::Mismatch;
 use key_error::KeyError;
 
-/// Keys that only plugins for virtual functions have. Plugins for other devices have `mac` and
-/// `vlan` too. A plugin with one of these keys sets up a virtual function, whatever its type is
-/// called.
+/// Keys that only plugins for virtual functions have. A plugin with one of these keys sets up a
+/// virtual function, whatever its type is. `mac` and `vlan` are not in the list, since plugins for
+/// other devices have them too.
 const FUNCTION_KEYS: [&str; 7] = [
     "vlanQoS",
     "vlanProto",
@@ -39,9 +40,9 @@ pub struct IntendedFunction {
 }
 
 impl IntendedFunction {
-    /// Collects the settings of the SR-IOV plugins in a chain, without values that a plugin would
-    /// misread: ADD refuses them. A hardware address or GUID that the pod requests takes precedence
-    /// over the definition's.
+    /// Collects the settings of the SR-IOV plugins in a chain. Skips values that a plugin would
+    /// misread, since ADD refuses them. A hardware address or GUID that the pod requests overrides
+    /// the definition's value.
     #[must_use]
     pub fn of(config: &NetworkConfig, requested: &Requested) -> Self {
         let mut settings = BTreeMap::new();
@@ -106,7 +107,7 @@ impl IntendedFunction {
             ("link_state", found.link_state.map(|it| it.to_string())),
             ("min_tx_rate", found.rates.map(|it| it.min.to_string())),
             ("max_tx_rate", found.rates.map(|it| it.max.to_string())),
-            // A plugin sets both. Other nodes see the port's.
+            // A plugin sets both GUIDs. Other nodes see the port GUID.
             ("guid", found.port_guid.map(|guid| guid.to_string())),
             ("guid", found.node_guid.map(|guid| guid.to_string())),
         ];

@@ -14,7 +14,7 @@ pub(super) fn parse(text: &str) -> Option<RequestedMac> {
 
 /// Returns whether the kernel's octets are the expected address.
 ///
-/// Of an IPoIB address only the port GUID is compared, because the queue pair number changes on
+/// For an IPoIB address, only the port GUID is compared, because the queue pair number changes on
 /// every restart of the interface (RFC 4391 §9.1.1).
 pub(super) fn is(octets: &[u8], expected: RequestedMac) -> bool {
     match expected {
@@ -37,7 +37,8 @@ pub(super) fn guid(octets: &[u8]) -> Option<Guid> {
     Some(IpoibAddr::from(octets).port_guid())
 }
 
-/// Formats an address for messages. The kernel's addresses have any length; tunnels have none.
+/// Formats an address for messages. The kernel's addresses can have any length; tunnels may have no
+/// address.
 pub(super) fn show(octets: &[u8]) -> String {
     if octets.is_empty() {
         return "none".to_owned();

@@ -21,25 +21,27 @@ pub struct Intended<'a> {
     /// The device is driven from user space (vfio, vhost-user, memif), so the pod may have no
     /// kernel interface for it.
     pub in_user_space: bool,
-    /// The interfaces that may have enslaved it.
+    /// The interfaces that may have enslaved the attachment's interface.
     pub masters: Masters<'a>,
 }
 
 /// The interfaces that may have enslaved the attachment's interface.
 #[derive(Clone, Copy, Debug, Default)]
 pub enum Masters<'a> {
-    /// Any interface: right after ADD only the attachment's own delegates have run.
+    /// Any interface. This applies right after ADD, when only the attachment's own delegates can
+    /// have enslaved the interface.
     #[default]
     Any,
-    /// On CHECK, these: the interfaces of later attachments (such as a bond over it), and its
-    /// master right after ADD. Below one of them, verification compares the permanent hardware
-    /// address, and missing IP addresses are only a warning.
+    /// Only these interfaces. This applies on CHECK. They are the interfaces of later attachments,
+    /// such as a bond over the interface, and the master that it had right after ADD. If one of
+    /// them has enslaved the interface, verification compares the permanent hardware address, and
+    /// missing IP addresses are only a warning.
     Among(&'a [InterfaceName]),
 }
 
 impl<'a> Intended<'a> {
-    /// Returns the answer's entry for this interface: by name, otherwise the first one in the
-    /// sandbox.
+    /// Returns the answer's entry for this interface: the entry with its name, otherwise the first
+    /// entry in the sandbox.
     pub(super) fn interface(&self) -> Option<&'a Interface> {
         let result = self.answered?;
         let named = |interface: &&Interface| {
@@ -52,7 +54,7 @@ impl<'a> Intended<'a> {
     /// Returns the IP addresses that the answer gives to this interface.
     ///
     /// An address without an interface index belongs to this interface, because results before
-    /// 0.3.0 have no other (CNI 1.1.0 §5 "Add Success").
+    /// 0.3.0 have only one interface (CNI 1.1.0 §5 "Add Success").
     pub(super) fn answered_ips(&self) -> impl Iterator<Item = IpNet> + use<'a> {
         let ours = self.interface();
         let result = self.answered;
@@ -65,7 +67,8 @@ impl<'a> Intended<'a> {
                     (Some(interface), Some(ours)) => {
                         interface.sandbox.is_some() && interface.name == ours.name
                     }
-                    // An interface on the host, in an answer without one in the sandbox.
+                    // The answer has no entry for this interface. The index may name a host
+                    // interface.
                     (Some(interface), None) => interface.sandbox.is_some(),
                     (None, _) => true,
                 }
@@ -73,7 +76,8 @@ impl<'a> Intended<'a> {
             .map(|(_, ip)| ip.address)
     }
 
-    /// Returns the source of an address: the request, otherwise the answer.
+    /// Returns the source of an address: the request, otherwise the answer. [`None`] if neither
+    /// contains the address.
     pub(super) fn source_of(&self, address: IpNet) -> Option<super::Source> {
         let asked = |ip: &RequestedIp| ip.addr() == address.addr();
         if self.requested.ips.iter().any(asked) {

@@ -13,8 +13,8 @@ use super::{Finding, Intended, Masters, Mismatch, Observed, Source, Weight};
 
 /// Compares an attachment as intended with the attachment as observed.
 ///
-/// An empty list proves the attachment. Findings come in the order of the questions: does the
-/// interface exist, is it on the right device, has it the right addresses, is it up?
+/// An empty list proves the attachment. The findings about an interface come in the order of the
+/// checks, from its name and device to its IP addresses.
 #[must_use]
 pub fn judge(intended: &Intended<'_>, observed: &Observed) -> Vec<Finding> {
     let mut judgement = Judgement {
@@ -64,8 +64,8 @@ impl Judgement<'_> {
         self.duplicates(link, observed);
     }
 
-    /// Judges a missing interface. The delegate's answer is then the only evidence, which is enough
-    /// for a device in user space only.
+    /// Judges an attachment without an interface. The delegate's answer is then the only evidence.
+    /// It is enough only for a device in user space.
     fn absent(&mut self) {
         if self.intended.in_user_space {
             self.answer_alone();
@@ -87,7 +87,7 @@ impl Judgement<'_> {
     }
 
     fn mtu(&mut self, link: &Link) {
-        // An MTU of 0 in a result means that the plugin left it out, as Go writes it.
+        // Go plugins write 0 for a missing MTU.
         let answered = self.intended.interface().and_then(|answer| answer.mtu);
         if let Some(expected) = answered
             && expected != 0
@@ -98,7 +98,7 @@ impl Judgement<'_> {
         }
     }
 
-    /// Returns the later attachment that has enslaved the interface and so changed it.
+    /// Returns the allowed master that has enslaved and changed the interface.
     fn master<'o>(&mut self, observed: &'o Observed) -> Option<&'o str> {
         let master = observed.master.as_ref()?;
         match self.intended.masters {
@@ -113,7 +113,7 @@ impl Judgement<'_> {
         }
     }
 
-    /// Returns the answered hardware address. An invalid one becomes a finding.
+    /// Returns the answered hardware address. An invalid address becomes a finding.
     fn answered_mac(&mut self) -> Option<RequestedMac> {
         let text = self.intended.interface()?.mac.as_deref()?;
         let read = hardware::parse(text);
@@ -125,8 +125,8 @@ impl Judgement<'_> {
         read.filter(|mac| !matches!(mac, RequestedMac::Ethernet(mac) if mac.is_zero()))
     }
 
-    /// Returns the expected hardware addresses: the requested one, and the answered one if it
-    /// differs.
+    /// Returns the expected hardware addresses: the requested address, and the answered address if
+    /// it differs.
     fn expected_macs(&mut self) -> impl Iterator<Item = (Source, RequestedMac)> + use<> {
         let requested = self.intended.requested.mac;
         let answered = self.answered_mac().filter(|mac| Some(*mac) != requested);

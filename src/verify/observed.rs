@@ -14,11 +14,11 @@ pub struct Observed {
     pub link: Option<Link>,
     /// The IP addresses of the interface.
     pub addresses: Vec<Address>,
-    /// The interface that has enslaved it.
+    /// The interface that has enslaved the attachment's interface.
     pub master: Option<Master>,
-    /// The names of its device. The kernel's parent device comes first. A caller with access to
-    /// sysfs adds the device behind it: the PCI function of a `virtioN`, or the parent of a
-    /// macvlan's lower link.
+    /// The names of the interface's device. The parent device that the kernel reports comes first.
+    /// A caller with access to sysfs adds the underlying device: the PCI function of a `virtioN`,
+    /// or the parent of a macvlan's lower link.
     pub device: Vec<String>,
 }
 
@@ -32,7 +32,7 @@ pub struct Master {
 }
 
 impl Master {
-    /// Returns whether the master changes the interface itself. A VRF changes only routing.
+    /// Returns whether the master changes the interface's addresses. A VRF changes only routing.
     pub(super) fn changes_it(&self) -> bool {
         self.kind.as_deref() != Some("vrf")
     }
@@ -44,9 +44,9 @@ const PAUSES: [Duration; 2] = [Duration::from_millis(5), Duration::from_millis(5
 /// Reads the interface of an attachment. Waits while the kernel checks its addresses for duplicates
 /// (RFC 4862 §5.4), until `deadline` at the latest.
 ///
-/// Only requested and answered addresses are worth a wait. Waiting for a link-local address that
-/// was not requested would cost every pod more than a second. Without a carrier the kernel does not
-/// check, so there is no wait.
+/// Waits only for requested and answered addresses. Waiting for a link-local address that was not
+/// requested would delay every pod by more than a second. Without a carrier, the kernel does not
+/// check addresses, so there is no wait.
 ///
 /// # Errors
 /// [`KernelError`] when the kernel refuses or does not answer.

@@ -10,7 +10,7 @@ use crate::allocation::{UnknownCause, numeric};
 use crate::kubelet::DynamicDevice;
 
 impl Evidence<'_> {
-    /// The identifiers of devices of the pod's claims, container by container.
+    /// The identifiers of devices of the pod's claims, in the order of the containers.
     pub(super) fn of_claims(
         &self,
         devices: &[ContainerDevice<'_>],
@@ -31,7 +31,7 @@ impl Evidence<'_> {
         Ok(all)
     }
 
-    /// The identifier of a device that kubelet prepared for a claim of this very pod.
+    /// The identifier of a device, if kubelet prepared it for a claim of this pod.
     fn identifier(&self, device: &DynamicDevice) -> Result<String, UnknownCause> {
         let claimed = || Box::new(device.clone());
         let identity = device.identity.as_ref();
@@ -54,7 +54,8 @@ impl Evidence<'_> {
         }
     }
 
-    /// Why the devices of the pod's claims are not all known yet, if the pod has claims.
+    /// Why some devices of the pod's claims are still unknown; `None` if all are known or the pod
+    /// has no claims.
     pub(super) fn open_claims(&self) -> Option<UnknownCause> {
         if !self.sources.pod.is_some_and(|pod| pod.has_claims) {
             return None;

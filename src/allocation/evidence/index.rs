@@ -1,5 +1,5 @@
-//! A pod's devices by resource, so that judging many resources does not search an answer of a thousand
-//! devices for each.
+//! A pod's devices by resource. Without this index, judging each of many resources would search the
+//! whole answer of pod-resources.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -12,11 +12,12 @@ pub(super) type ContainerDevice<'a> = (usize, &'a DynamicDevice);
 /// The devices and requests of one pod.
 #[derive(Default)]
 pub(super) struct Index<'a> {
-    /// The devices of plugins that pod-resources names, by resource, container by container.
+    /// The devices of device plugins in the answer of pod-resources, by resource. The order is that
+    /// of the containers.
     of_plugins: HashMap<&'a str, Vec<&'a str>>,
-    /// The devices of claims by resource, container by container.
+    /// The devices of claims by resource, in the order of the containers.
     pub(super) by_resource: BTreeMap<&'a str, Vec<ContainerDevice<'a>>>,
-    /// The devices of claims whose slices name no resource, by driver.
+    /// The devices of claims by driver, if their ResourceSlices name no resource.
     pub(super) by_driver: BTreeMap<&'a str, Vec<ContainerDevice<'a>>>,
     requests: HashMap<&'a str, DeviceRequests>,
 }
@@ -24,9 +25,9 @@ pub(super) struct Index<'a> {
 /// How many devices of a resource the containers request.
 #[derive(Default)]
 struct DeviceRequests {
-    /// All containers that last together.
+    /// The sum of the requests of all lasting containers.
     by_lasting: u64,
-    /// The largest request of a container that ends before those start.
+    /// The largest request of a container that ends before the lasting containers start.
     by_one_that_ends_first: u64,
 }
 
@@ -63,13 +64,14 @@ impl<'a> Index<'a> {
         index
     }
 
-    /// The devices of a resource of device plugins, as pod-resources names them.
+    /// The device plugins' devices of a resource in the answer of pod-resources.
     pub(super) fn of_plugins(&self, resource: &str) -> &[&'a str] {
         self.of_plugins.get(resource).map_or(&[], Vec::as_slice)
     }
 
-    /// How many devices of a resource the pod must have: all that its lasting containers request, since
-    /// kubelet hands on only what an earlier container had.
+    /// How many devices of a resource the pod must have at least: the sum of its lasting
+    /// containers' requests, or the largest request of a container that ends first. The two are not
+    /// added, since kubelet reuses the devices of a container that has ended.
     pub(super) fn requested(&self, resource: &str) -> u64 {
         let requests = self.requests.get(resource);
         requests.map_or(0, |it| it.by_lasting.max(it.by_one_that_ends_first))

@@ -1,4 +1,4 @@
-//! What follows for a resource if the pod's devices are unknown, and why they are.
+//! Verdicts on resources without known devices, and the causes.
 
 use super::{Evidence, Verdict};
 use crate::allocation::{
@@ -8,7 +8,7 @@ use crate::bounded::NAMED;
 use crate::kubelet::PodDevices;
 
 impl Evidence<'_> {
-    /// A resource of which neither kubelet nor a driver has devices.
+    /// The verdict on a resource for which neither kubelet nor a driver has devices.
     pub(super) fn no_device(&self, requested: u64) -> Verdict {
         let answer = self.pod_resources;
         let dynamic = || answer.into_iter().flat_map(PodDevices::dynamic);
@@ -27,7 +27,8 @@ impl Evidence<'_> {
         Verdict::not_yet(UnknownCause::Unanswered(report))
     }
 
-    /// Without kubelet's own record nothing proves which pod a device belongs to.
+    /// The verdict without kubelet's checkpoint. No other source proves which pod a device belongs
+    /// to.
     pub(super) fn without_record(&self, resource: &str, error: &CheckpointError) -> Verdict {
         let is_embedded = self.sources.pod.is_some_and(|pod| !pod.devices.is_empty());
         if is_embedded && error.cause == CheckpointCause::Missing {
@@ -46,7 +47,7 @@ impl Evidence<'_> {
         }
     }
 
-    /// The checkpoint has `recorded` of the `requested` devices.
+    /// The cause if the checkpoint has only `recorded` of the `requested` devices.
     pub(super) fn missing(
         &self,
         resource: &str,
@@ -57,7 +58,7 @@ impl Evidence<'_> {
         let ids = self.named_by_pod_resources(resource);
         let pod_resources = match self.pod_resources {
             _ if !ids.is_empty() => {
-                // Looks up only as many as a message names.
+                // Looks up only as many devices as a message names.
                 let mut first = ids.iter().take(NAMED);
                 let uid = first.find_map(|id| checkpoint.holders(id).next());
                 let uid = uid.map(str::to_owned);

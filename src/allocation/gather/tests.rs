@@ -1,4 +1,4 @@
-//! The rules of a pod's devices, each by kubelet's records and answers.
+//! The rules for a pod's devices. Each test has kubelet's records and answers.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ use crate::kubelet::{ContainerDevices, DynamicDevice, Resource, SliceIdentity};
 
 const DRIVER: &str = "vf.example.com";
 
-/// A node and a pod of it.
+/// A node and one of its pods.
 struct Case {
     dir: tempfile::TempDir,
     pod: Pod,
@@ -32,7 +32,8 @@ struct Case {
 }
 
 impl Case {
-    /// Pod `new`, with one container `c` that requests so many of `r`; kubelet knows nothing of it.
+    /// Pod `new` with one container `c`, which requests this many devices of `r`. kubelet does not
+    /// know the pod.
     fn of(requested: u64) -> Case {
         Case {
             dir: tempfile::tempdir().unwrap(),
@@ -59,7 +60,7 @@ impl Case {
         std::fs::write(path, text).unwrap();
     }
 
-    /// kubelet's record: `pod container ids…` of `r`.
+    /// Sets kubelet's checkpoint. Each entry is `pod container ids…`, with devices of `r`.
     fn recorded(self, entries: &[&str]) -> Case {
         self.write(&self.checkpoint(), &checkpoint(entries));
         self
@@ -70,13 +71,13 @@ impl Case {
         self
     }
 
-    /// pod-resources answers: `container ids…` of `r`.
+    /// Sets the answer of pod-resources. Each entry is `container ids…`, with devices of `r`.
     fn answered(mut self, containers: &[&str]) -> Case {
         self.answer = Some(answer(containers));
         self
     }
 
-    /// kubelet's record of claims: which pod has which device of the pool.
+    /// Sets kubelet's record of claims. Each pair is a pod and a device of the pool.
     fn claimed(self, pods: &[(&str, &str)]) -> Case {
         let claims: Vec<Value> = pods
             .iter()
@@ -125,7 +126,7 @@ impl Case {
         }
     }
 
-    /// Why the devices are unknown; the line has a remedy.
+    /// Why the devices are unknown. Checks that the error line has a remedy.
     fn unknown(&self) -> UnknownCause {
         let Supply::Unknown(cause) = self.supply() else {
             panic!("{:?}", self.supply());
@@ -213,7 +214,7 @@ fn answer(containers: &[&str]) -> PodDevices {
 /// A device in a slice: its resource and its identifier.
 type Sliced<'a> = Option<(Option<&'a str>, Option<&'a str>)>;
 
-/// Devices of claim `n/nic`, as kubelet names them, with their entries in slices.
+/// kubelet's answer with devices of the claim `n/nic`, and the devices' entries in slices.
 fn dynamic(devices: &[(&str, Sliced<'_>)]) -> PodDevices {
     let dynamic = devices.iter().map(|(name, identity)| DynamicDevice {
         claim: "n/nic".to_owned(),
@@ -236,7 +237,7 @@ fn dynamic(devices: &[(&str, Sliced<'_>)]) -> PodDevices {
     }
 }
 
-/// What the pod gets if it names a device.
+/// The result of the assignment if the pod names the device `id`.
 fn named(allocation: &Allocation, id: &str) -> Result<AllocatedDevice, AssignError> {
     let wish = Wish {
         device: Some(id),
@@ -277,7 +278,7 @@ fn an_answer_with_a_failure_is_no_proof_and_the_failure_is_a_remark() {
 
 #[test]
 fn podresources_a_deleted_pod_of_the_same_name_never_lends_its_devices() {
-    // Kubelet still names the old pod's device, and has no record of the new pod yet.
+    // kubelet still names the old pod's device, and has no record of the new pod yet.
     let case = Case::of(1).recorded(&["old c d1"]).answered(&["c d1"]);
     let other_pod = |uid: Option<&str>| PodResourcesAnswer::OtherPod {
         ids: words("d1"),
@@ -285,7 +286,7 @@ fn podresources_a_deleted_pod_of_the_same_name_never_lends_its_devices() {
     };
     case.is_missing(0, 1, other_pod(Some("old")));
     assert!(case.waited());
-    // By now it has: its record counts, with a remark.
+    // kubelet has recorded the new pod, so its record counts. The answer causes a remark.
     let case = Case::of(1)
         .recorded(&["old c d1", "new c d2"])
         .answered(&["c d1"]);
@@ -299,7 +300,7 @@ fn podresources_a_deleted_pod_of_the_same_name_never_lends_its_devices() {
     // The record no longer has the old pod.
     let case = Case::of(1).recorded(&[]).answered(&["c d1"]);
     case.is_missing(0, 1, other_pod(None));
-    // A pod that requests none has none.
+    // A pod that requests no device has none.
     let case = Case::of(0).recorded(&["old c d1"]).answered(&["c d1"]);
     assert_eq!(case.ids().0, [""; 0]);
 }
@@ -419,7 +420,7 @@ fn the_order_in_which_kubelet_lists_changes_and_the_pairing_does_not() {
             case.ids(),
             (expected.map(str::to_owned).to_vec(), Origin::PodResources)
         );
-        // Kubelet's own order of containers, if the cluster names none.
+        // Without containers from the cluster, kubelet's order of containers applies.
         case.pod.containers.clear();
         assert_eq!(case.ids().0, expected);
     }
@@ -437,7 +438,7 @@ fn sidecars_come_first_and_devices_that_an_init_container_hands_on_count_once_an
         container("app", 2, false),
     ];
     assert_eq!(case.ids().0, words("d9 d1 d2 d3"));
-    // All three of the lasting containers must be recorded, handed on or not.
+    // The record must have all three devices of the lasting containers, reused or not.
     let mut case = Case::of(0).recorded(&["new first d1 d2", "new app d1 d2"]);
     case.pod.containers = vec![
         container("first", 2, true),
@@ -455,7 +456,7 @@ fn a_resource_that_is_neither_registered_nor_allocatable_has_no_devices() {
     case.answer.as_mut().unwrap().on_node = Some(vec!["other".to_owned()]);
     assert_eq!(case.supply(), Supply::NoDevices);
     assert!(!case.waited(), "a counter costs no time");
-    // If it is allocatable, it has devices, and one is missing.
+    // An allocatable resource has devices, so the requested device is missing.
     case.answer.as_mut().unwrap().on_node = Some(vec!["r".to_owned()]);
     case.is_missing(0, 1, PodResourcesAnswer::NoDevices);
     // The empty answer of a kubelet that is starting proves nothing about a requested resource.
@@ -475,10 +476,10 @@ fn dra_a_pod_that_forgot_its_claim_has_no_device_although_no_plugin_wrote_a_chec
     let mut case = Case::of(0).answered(&["c"]);
     assert_eq!(case.ids(), (Vec::new(), Origin::Checkpoint));
     assert!(!case.waited());
-    // Of a resource that no driver has either, nothing is missing.
+    // No device is missing of a resource that no driver has.
     case.answer.as_mut().unwrap().on_node = Some(Vec::new());
     assert_eq!(case.supply(), Supply::NoDevices);
-    // Only its record proves whether a kubelet that is starting has devices.
+    // While kubelet starts, only its record proves whether the pod has devices.
     case.answer = Some(PodDevices::default());
     let cause = case.unknown();
     let UnknownCause::Checkpoint { error, ids } = cause else {
@@ -586,7 +587,7 @@ fn a_claim_for_something_else_gives_a_network_nothing() {
         others: 0,
     };
     assert_eq!(case.unknown(), others);
-    // A container that requests a counter gets it, whatever else the pod claims.
+    // A container can request a resource without devices, even if the pod has claims.
     case.pod.containers = vec![container("c", 1, false)];
     case.answer = Some(PodDevices {
         on_node: Some(Vec::new()),
@@ -594,7 +595,7 @@ fn a_claim_for_something_else_gives_a_network_nothing() {
     });
     assert_eq!(case.supply(), Supply::NoDevices);
     case.pod.containers.clear();
-    // A pod that names the device by itself still has it.
+    // The pod still gets the device if it names the device by `deviceID`.
     case.answer = Some(dynamic(&[("gpu0", Some((None, Some("0000:09:00.0"))))]));
     case.everything = true;
     let allocation = case.allocation();
@@ -612,7 +613,7 @@ fn a_pod_that_names_a_device_has_all_of_its_own_to_choose_from() {
     assert!(named(&allocation, "d2").is_err());
 }
 
-/// A pod whose containers have so many devices of claims, each of a driver of its own.
+/// A pod with this many devices of claims. Each device has its own driver.
 fn of_drivers(count: usize) -> PodDevices {
     let device = |number: usize| DynamicDevice {
         driver: format!("{number}"),

@@ -31,7 +31,7 @@ fn reasons_against_a_device() {
                 networks: 7,
                 devices: ids(6),
             },
-            "resource r: 7 of the pod's networks want a device each, kubelet gave the pod 6 \
+            "resource r: 7 of the pod's networks need a device each, but the pod has 6 \
              (d1, d2, d3, d4, d5 and 1 more); request more in a container's resources.limits or by a \
              resource claim, or select fewer networks",
         ),
@@ -103,7 +103,7 @@ fn causes_of_unknown_devices() {
                 error: error.clone(),
                 ids: ids(2),
             },
-            torn("pod-resources names d1, d2, but only the checkpoint says of which pod: "),
+            torn("pod-resources names d1, d2, but only the checkpoint shows which pod has them: "),
         ),
         (
             UnknownCause::Missing {
@@ -119,11 +119,13 @@ fn causes_of_unknown_devices() {
         ),
         (
             UnknownCause::Unanswered(None),
-            "whether it has any: kubelet does not know the pod; look into kubelet's log".to_owned(),
+            "cannot find out whether the pod has any: kubelet does not know the pod; look into \
+             kubelet's log"
+                .to_owned(),
         ),
         (
             UnknownCause::Unanswered(report()),
-            "whether it has any: x; do y".to_owned(),
+            "cannot find out whether the pod has any: x; do y".to_owned(),
         ),
         (
             UnknownCause::ClaimsNotAsked,
@@ -131,22 +133,22 @@ fn causes_of_unknown_devices() {
         ),
         (
             UnknownCause::NoClaimedDevice(None),
-            "the pod has resource claims, and kubelet was asked about them: it names no device of \
-             theirs; look into kubelet's log"
+            "the pod has resource claims, but their devices are unknown: kubelet names none; look \
+             into kubelet's log"
                 .to_owned(),
         ),
         (
             UnknownCause::NoClaimedDevice(report()),
-            "the pod has resource claims, and kubelet was asked about them: x; do y".to_owned(),
+            "the pod has resource claims, but their devices are unknown: x; do y".to_owned(),
         ),
         (
             UnknownCause::OtherResources {
                 devices: vec![*device()],
                 others: 3,
             },
-            "none of the devices of the pod's claims (vf1 of driver v and 3 more) has it as its \
-             attribute k8s.cni.cncf.io/resourceName; correct the definition's annotation or the \
-             driver"
+            "none of the devices of the pod's claims (vf1 of driver v and 3 more) has this \
+             resource as its attribute k8s.cni.cncf.io/resourceName; correct the definition's \
+             annotation or the driver"
                 .to_owned(),
         ),
         (
@@ -169,7 +171,7 @@ fn causes_of_unknown_devices() {
                 device: device(),
                 error: error.clone(),
             },
-            torn("device vf1 of pool p of driver v: whether claim n/nic is this pod's: "),
+            torn("device vf1 of pool p of driver v: cannot find out whose claim n/nic is: "),
         ),
         (
             UnknownCause::NotClaimed {
@@ -177,7 +179,7 @@ fn causes_of_unknown_devices() {
                 file: file(),
                 uid: "u".to_owned(),
             },
-            "device vf1 of pool p of driver v: /k does not have it for claim n/nic of this pod, \
+            "device vf1 of pool p of driver v: /k does not list it for claim n/nic of this pod, \
              UID u; recreate the pod"
                 .to_owned(),
         ),
@@ -202,11 +204,11 @@ fn answers_of_pod_resources() {
     for (answer, words) in [
         (
             other_pod(Some("u")),
-            "pod-resources names d1, d2, which are those of another pod of UID u",
+            "pod-resources names d1, d2, which belong to another pod of UID u",
         ),
         (
             other_pod(None),
-            "pod-resources names d1, d2, which are those of another pod",
+            "pod-resources names d1, d2, which belong to another pod",
         ),
         (PodResourcesAnswer::Failure("x".to_owned()), "x"),
         (PodResourcesAnswer::NoDevices, "pod-resources names none"),
@@ -225,7 +227,7 @@ fn checkpoint_errors() {
     let (torn, line_of_torn) = torn();
     let of_type = serde_json::from_str::<()>("7").unwrap_err();
     let not_a_unit = of_type.to_string();
-    let remedy = "use a version of Jackfield that knows this kubelet";
+    let remedy = "use a version of Jackfield that supports this kubelet";
     for (error, line) in [
         (
             about(io::Error::from(io::ErrorKind::NotFound)),
@@ -265,7 +267,7 @@ fn remarks() {
     assert_eq!(
         remark.to_string(),
         "kubelet's pod-resources names d1 of resource r for a pod of this name; \
-         kubelet's checkpoint /k knows the pod's UID, and counts"
+         Jackfield uses kubelet's checkpoint /k, which has the pod's UID"
     );
     let failure = AllocationRemark::Failure("x; do y".to_owned());
     assert_eq!(failure.to_string(), "x; do y");

@@ -33,7 +33,8 @@ const KEYS: [&str; 13] = [
 ];
 
 impl Selection {
-    /// Reads one element. The first value is its name for messages, if it has one.
+    /// Reads one element. The first value is the network's name for messages, if the element has a
+    /// name.
     pub(super) fn read(
         raw: &RawValue,
         namespace: &str,
@@ -89,8 +90,8 @@ fn read(object: &RawObject, namespace: &str, dialect: Dialect) -> Result<Selecti
 
 /// A string; `None` when it is empty.
 ///
-/// Programs write `""`, `[]` and `{}` for an absent request, and Multus reads them so. Only an empty
-/// `default-route` has a meaning.
+/// Some programs write `""`, `[]` or `{}` for an absent request, and Multus treats them as absent.
+/// Only an empty `default-route` has a meaning.
 fn text(object: &RawObject, key: &str) -> Result<Option<String>, ElementError> {
     Ok(object.read::<String>(key)?.filter(|text| !text.is_empty()))
 }
@@ -113,8 +114,9 @@ fn check_limit(key: &'static str, count: usize, limit: usize) -> Result<(), Elem
     Ok(())
 }
 
-/// Keys that the specification reserves but does not define, including those of `portMappings`: a
-/// user who writes `proto` for `protocol` should learn why the protocol is TCP.
+/// The keys that the specification reserves but does not define, including keys of `portMappings`.
+/// For example, a user who writes `proto` instead of `protocol` should learn why the protocol is
+/// TCP.
 fn unknown_keys(object: &RawObject, ports: &[RawObject]) -> Vec<String> {
     let is_unknown = |key: &str, known: &[&str]| !known.iter().any(|name| same_key(key, name));
     let keys = object.iter().map(|(key, _)| key);
@@ -166,7 +168,7 @@ fn default_route(object: &RawObject) -> Result<Option<Vec<IpAddr>>, ElementError
         .transpose()
 }
 
-/// Whether an address can belong to another machine, as a gateway's must.
+/// Whether an address can belong to another machine, as the address of a gateway must.
 fn is_of_a_host(address: &IpAddr) -> bool {
     let is_broadcast = matches!(address, IpAddr::V4(address) if address.is_broadcast());
     !(address.is_unspecified() || address.is_loopback() || address.is_multicast() || is_broadcast)

@@ -64,7 +64,7 @@ fn json(
 }
 
 /// Reads the comma-separated names of NPWG 1.3 §4.1.1, with Multus' `@interface`. As in Multus,
-/// white space is ignored, and an empty interface or namespace is absent.
+/// white space is ignored, and an empty interface or namespace counts as absent.
 fn names(annotation: &str, namespace: &str) -> Result<Vec<Selection>, SelectionError> {
     check_limit(annotation.split(',').count())?;
     annotation

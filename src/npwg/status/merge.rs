@@ -1,4 +1,4 @@
-//! Merges our entries with those that others wrote.
+//! Merges our entries with entries of other writers.
 
 use std::collections::HashSet;
 
@@ -6,19 +6,20 @@ use super::{ATTACHED, StatusEntry};
 use crate::cni::RawObject;
 use crate::cni::json::{Members, check, raw};
 
-/// The new value of the status annotation: our entries, and what other writers added.
+/// The new value of the status annotation: our entries, and everything that other writers added.
 ///
-/// Other components may write status too (NPWG 1.3 §5.1). A controller that plugs in an interface
-/// adds an entry, which survives byte for byte. Another may add keys with a period in their names
-/// to our entries, which survive as well.
+/// Other components may write status too (NPWG 1.3 §5.1). For example, a controller that plugs in
+/// an interface adds an entry. The merge keeps such an entry byte for byte. Other components may
+/// also add keys with a period to our entries, and the merge keeps these keys.
 ///
-/// An existing entry is ours if one of our new entries has its interface, or, for an entry without
-/// interface, its name. Our default network replaces an existing one, since a pod has only one.
+/// A new entry replaces an existing entry with the same interface. If the existing entry has no
+/// interface, the names are compared instead. Our default network replaces an existing default
+/// network, since a pod has only one.
 ///
-/// A pod may select other networks when its sandbox is recreated. Entries that an earlier ADD listed
-/// as its own are dropped then, since the status reports what is attached (NPWG 1.3 §5).
+/// A pod may select different networks when its sandbox is recreated. The merge drops entries that
+/// an earlier ADD listed as its own, since the status reports what is attached (NPWG 1.3 §5).
 ///
-/// A value that is not a list of objects violates the specification and is replaced.
+/// An existing value that is not a list of objects violates the specification and is replaced.
 #[must_use]
 pub fn merge_status(existing: Option<&str>, ours: &[StatusEntry]) -> String {
     let existing: Vec<RawObject> = existing
@@ -63,7 +64,7 @@ pub fn merge_status(existing: Option<&str>, ours: &[StatusEntry]) -> String {
     out
 }
 
-/// The keys that identify an existing entry, read once.
+/// The keys that identify an existing entry.
 fn subject(old: &RawObject) -> StatusEntry {
     let text = |key: &str| old.read::<String>(key).ok().flatten();
     StatusEntry {

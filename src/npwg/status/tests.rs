@@ -187,7 +187,8 @@ fn what_others_wrote_survives() {
     );
 }
 
-/// The pod selects other networks than in its earlier sandbox, one of them with another interface.
+/// The pod selects different networks than in its earlier sandbox. One network has a different
+/// interface.
 #[test]
 fn entries_of_an_earlier_sandbox_are_dropped_and_those_of_others_survive() {
     let entry = |name: &str, interface: &str| StatusEntry {

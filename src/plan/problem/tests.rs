@@ -161,7 +161,7 @@ fn configuration_problems() {
                 error: json_error(),
             },
             "plugin macvlan: args: empty input where a JSON object was expected; \
-             make args.cni an object, to which the pod adds",
+             make args.cni an object, so that pods can add keys",
         ),
     ] {
         assert_eq!(Reason::from(problem).to_string(), line);
@@ -218,7 +218,8 @@ fn restrictions() {
         ),
         (
             Restriction::ClusterName("cluster".parse().unwrap()),
-            "its name cluster is the cluster network's, whose addresses it would use up; \
+            "its name cluster is also the cluster network's, so it would use up that network's \
+             addresses; \
              give it a name of its own",
         ),
         (
@@ -318,7 +319,7 @@ fn remarks() {
                 ifname: "eth0".parse().unwrap(),
             },
             "annotation v1.multus-cni.io/default-network: interface net9 is ignored, since the \
-             runtime names this one: eth0",
+             runtime names the cluster network's interface: eth0",
         ),
     ] {
         assert_eq!(remark.to_string(), line);

@@ -1,7 +1,7 @@
-//! The keys that a policy denies, by their dotted paths.
+//! Searches configurations for the keys that a policy denies by their dotted paths.
 //!
-//! Keys are compared as plugins written in Go read them, so that no spelling of a key gets past the
-//! policy. Values are not parsed, so that no value that only some parsers accept hides a key.
+//! Keys are compared as Go plugins compare them, so that no spelling of a key gets past the policy.
+//! Only objects and lists are parsed, so that a value that some parsers refuse cannot hide a key.
 
 use serde_json::value::RawValue;
 
@@ -12,14 +12,14 @@ use crate::cni::json::same_key;
 /// A denied key: its path in the policy, and the part of the path below the current object.
 type DeniedKey<'k> = (&'k str, &'k str);
 
-/// The first of the denied `paths` at which an object has a key.
+/// Returns one of the denied `paths` if the object has a key at that path.
 pub(super) fn denied_key<'k>(object: &RawObject, paths: &'k [String]) -> Option<&'k str> {
     let denied: Vec<DeniedKey<'_>> = paths.iter().map(|path| (&**path, &**path)).collect();
     first_of(object, &denied)
 }
 
-/// The first of the denied `paths` at which, or below which, the pod's `cni-args` set a key once
-/// they are `args.cni`.
+/// Returns one of the denied `paths` if the pod's `cni-args`, as a plugin's `args.cni`, set a key
+/// at or below that path.
 pub(super) fn denied_pod_key<'k>(cni_args: &RawObject, paths: &'k [String]) -> Option<&'k str> {
     if cni_args.is_empty() {
         return None;
@@ -38,8 +38,8 @@ pub(super) fn denied_pod_key<'k>(cni_args: &RawObject, paths: &'k [String]) -> O
     first_of(cni_args, &below)
 }
 
-/// The first denied key of an object, also below the elements of a list. One pass searches for all
-/// of them, since a value may be long.
+/// Finds the first denied key in an object and in its nested objects and lists. One pass searches
+/// for all denied keys, since a value may be long.
 fn first_of<'k>(object: &RawObject, denied: &[DeniedKey<'k>]) -> Option<&'k str> {
     object.iter().find_map(|(key, raw)| {
         let mut below = Vec::new();
@@ -54,7 +54,8 @@ fn first_of<'k>(object: &RawObject, denied: &[DeniedKey<'k>]) -> Option<&'k str>
     })
 }
 
-/// The first denied key of a value; any of them if the value nests more lists than are searched.
+/// Finds the first denied key in a value. A value that nests too many lists to search counts as
+/// having a denied key.
 fn first_below<'k>(raw: &RawValue, denied: &[DeniedKey<'k>], lists: usize) -> Option<&'k str> {
     let (first, _) = denied.first()?;
     match raw.get().as_bytes().first() {

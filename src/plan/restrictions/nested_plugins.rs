@@ -1,30 +1,30 @@
-//! The plugins that a plugin of a chain executes itself, by their configurations.
+//! The configurations of the plugins that a plugin of a chain executes itself.
 
 use serde_json::value::RawValue;
 
 use crate::cni::RawObject;
 use crate::cni::json::same_key;
 
-/// Keys below which some plugins have the configurations of further ones.
+/// The keys under which some plugins hold the configurations of plugins that they execute.
 const DELEGATES: [&str; 3] = ["delegate", "delegates", "plugins"];
-/// How many nested lists are searched; host-local's `ranges` are two. Each level parses its lists
-/// again, so a policy refuses deeper ones.
+/// The depth to which nested lists are searched; host-local's `ranges` nest two lists. Each level
+/// parses its lists again, so a policy refuses lists that nest deeper.
 pub(in crate::plan) const LISTS: usize = 4;
-/// How many levels of plugins that execute one another are searched. Each level parses its
+/// The depth to which the search follows plugins that execute other plugins. Each level parses its
 /// configurations again.
 pub(in crate::plan) const LEVELS: usize = 8;
-/// What another plugin's configuration costs besides its text, in bytes.
+/// The cost of parsing one object, in bytes in addition to its text.
 const OBJECT: usize = 64;
-/// The size up to which every part of a configuration may be parsed at every level, in bytes.
+/// The bytes that each level may parse in addition to the length of the configuration.
 const SHORT: usize = 4 << 10;
 
 /// A plugin of a chain and the plugins below it, parsed level by level.
 pub(super) struct NestedPlugins {
     /// The configurations to visit, each with its level.
     pending: Vec<(NestedPlugin, usize)>,
-    /// How many more bytes may be parsed.
+    /// How many more bytes the search may parse.
     room: usize,
-    /// Whether a configuration nests beyond the limits.
+    /// Whether the last configuration nests beyond the limits.
     is_too_deep: bool,
 }
 
@@ -32,12 +32,12 @@ pub(super) struct NestedPlugins {
 pub(super) struct NestedPlugin {
     /// The configuration.
     pub(super) config: RawObject,
-    /// Whether it is part of the configuration above it, as `ipam` is.
+    /// Whether the configuration is part of the configuration above it, as `ipam` is.
     pub(super) is_part: bool,
 }
 
 impl NestedPlugins {
-    /// The plugins of a configuration that stands in a text of `length` bytes.
+    /// The plugins of a configuration that comes from a text of `length` bytes.
     pub(super) fn of(config: RawObject, length: usize) -> NestedPlugins {
         let plugin = NestedPlugin {
             config,
@@ -51,7 +51,7 @@ impl NestedPlugins {
     }
 }
 
-/// Yields `None` once if a configuration nests beyond the limits, after the configuration itself.
+/// After a configuration that nests beyond the limits, yields `None` once and then ends.
 impl Iterator for NestedPlugins {
     type Item = Option<NestedPlugin>;
 
@@ -71,11 +71,11 @@ impl Iterator for NestedPlugins {
     }
 }
 
-/// The configurations of the plugins that a plugin executes itself: flannel's in `delegate`, most
-/// plugins' in `ipam`.
+/// The configurations of the plugins that a plugin executes itself. Most plugins keep them in
+/// `ipam`, flannel keeps one in `delegate`.
 ///
-/// `None` if lists nest deeper than [`LISTS`], or if there is no more `room`: some parts can be
-/// read in two ways, which doubles them at each level.
+/// `None` if lists nest deeper than [`LISTS`], or if there is no more `room`. The room limits the
+/// work on objects that can be read in two ways, since their number can double at each level.
 fn below(object: &RawObject, room: &mut usize) -> Option<Vec<NestedPlugin>> {
     let mut plugins = Vec::new();
     for (key, raw) in object.iter() {
@@ -85,7 +85,7 @@ fn below(object: &RawObject, room: &mut usize) -> Option<Vec<NestedPlugin>> {
             objects(raw, LISTS, room, &mut configs)?;
             for config in configs {
                 if !is_ipam && config.get("type").is_none() {
-                    // Not one configuration, but several by their names.
+                    // Without `type`, the object may hold several configurations by name.
                     let mut by_name = Vec::new();
                     let others = config.iter();
                     for (_, raw) in others.filter(|(key, _)| !is_of_delegates(key)) {
@@ -110,8 +110,8 @@ fn is_of_delegates(key: &str) -> bool {
     DELEGATES.iter().any(|delegates| same_key(key, delegates))
 }
 
-/// Adds every object in a value and in its lists to `all`. Other values hide none of them: Go skips
-/// `null` in a list.
+/// Adds every object in a value and in its lists to `all`. Skips all other values, as Go skips
+/// `null` in a list, so that they cannot hide an object.
 fn objects(raw: &RawValue, lists: usize, room: &mut usize, all: &mut Vec<RawObject>) -> Option<()> {
     if raw.get().starts_with('{') {
         let one = serde_json::from_str(raw.get()).ok()?;

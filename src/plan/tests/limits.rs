@@ -1,4 +1,5 @@
-//! Large input of less trusted parties: it fails at a limit, or costs no more than its size.
+//! Large input from less trusted parties either exceeds a limit and fails, or costs time in
+//! proportion to its size.
 
 use super::*;
 use crate::cost::linear;

@@ -26,7 +26,7 @@ pub enum NodeConfigError {
     /// A value is invalid.
     #[error("key {key} of the node configuration is {value}: {cause}")]
     Value {
-        /// The key, with those of the objects around it.
+        /// The path of the key, including the keys of the enclosing objects.
         key: String,
         /// The value, shortened.
         value: String,

@@ -9,7 +9,7 @@ use super::{NodeConfigError, ValueError};
 use crate::cni::json::{excerpt, same_key};
 use crate::cni::{InvalidValue, RawObject};
 
-/// An object of the configuration. It notes the keys that are read: every other key is unknown.
+/// An object of the configuration. It records which keys are read. Every other key is unknown.
 pub(in crate::request) struct Keys<'a> {
     object: &'a RawObject,
     /// The path of the object; empty for the configuration itself.
@@ -80,7 +80,7 @@ impl<'a> Keys<'a> {
         })
     }
 
-    /// The object under a key; one without keys if it is missing.
+    /// Reads the object under a key. A missing object counts as an object without keys.
     pub(in crate::request) fn inside<T>(
         &self,
         key: &'a str,

@@ -1,5 +1,4 @@
-//! The keys of the configuration: those that it reads, those that it accepts, and warnings about all
-//! others.
+//! The keys that Jackfield reads, the keys that it accepts, and warnings about all other keys.
 
 use super::NodeConfig;
 use super::keys::Keys;
@@ -27,7 +26,7 @@ pub const MULTUS_ONLY: [&str; 2] = ["retryDeleteOnError", "socketDir"];
 /// The largest number of warnings that name a key.
 const MOST_WARNINGS: usize = 32;
 
-/// The keys that [`NodeConfig::parse`] reads, besides those of the version.
+/// The keys that [`NodeConfig::parse`] reads, except `cniVersion` and `cniVersions`.
 pub fn keys() -> Vec<String> {
     let smallest = br#"{"name": "n", "clusterNetwork": "n"}"#;
     let smallest = RawObject::parse(smallest).unwrap_or_default();
@@ -37,8 +36,8 @@ pub fn keys() -> Vec<String> {
     known.into_iter().map(str::to_owned).collect()
 }
 
-/// One line for each key without an effect, including the keys inside of others, since a misspelt
-/// restriction restricts nothing.
+/// One line for each key without an effect, including keys of nested objects. A misspelt
+/// restriction would otherwise restrict nothing without notice.
 pub(super) fn warnings(keys: Keys<'_>) -> Vec<String> {
     let is = |key: &str, names: &[&str]| names.iter().any(|name| name.eq_ignore_ascii_case(key));
     let unknown = keys.unknown();

@@ -1,4 +1,4 @@
-//! The kinds of findings, each with its words: the expected value, the found value and a remedy.
+//! The kinds of findings. Each message has the expected value, the found value and a remedy.
 
 use device_info::Guid;
 use ipnet::IpNet;
@@ -20,10 +20,10 @@ pub enum Mismatch {
          the name"
     )]
     AlternativeName(String),
-    /// The delegate answered this interface name instead of the one that it was given.
+    /// The delegate answered this interface name instead of `CNI_IFNAME`.
     #[error("the delegate answered interface {0:?}; make it use CNI_IFNAME")]
     AnsweredName(String),
-    /// The interface is on another device than the allocated one.
+    /// The interface is on a different device than the allocated device.
     #[error(
         "it is device {}, not the allocated {expected}; make the delegate use deviceID",
         .found.join(" or ")
@@ -34,7 +34,7 @@ pub enum Mismatch {
         /// The names of the interface's device.
         found: Vec<String>,
     },
-    /// The delegate answered another device than the allocated one.
+    /// The delegate answered a different device than the allocated device.
     #[error(
         "the delegate answered device {found:?}, not the allocated {expected}; make it use deviceID"
     )]
@@ -44,13 +44,14 @@ pub enum Mismatch {
         /// The answered device.
         found: String,
     },
-    /// The kernel does not report the interface's device, so that this one cannot be confirmed.
+    /// The kernel does not report the interface's device, so this allocated device cannot be
+    /// confirmed.
     #[error(
         "the kernel does not report its device, so the allocated {0} cannot be confirmed; use Linux \
          5.14 or later"
     )]
     UnknownDevice(String),
-    /// The allocated device is bound to another driver than at ADD, or it is gone.
+    /// The allocated device is bound to a different driver than at ADD, or it is gone.
     #[error("device {device} is {}", rebound(.expected, .found.as_deref()))]
     Driver {
         /// The device.
@@ -110,8 +111,8 @@ pub enum Mismatch {
         /// The kernel's octets.
         found: Vec<u8>,
     },
-    /// The hardware address cannot be checked: a master has changed it, and the kernel reports no
-    /// permanent address.
+    /// The hardware address cannot be checked, because a master has changed it and the kernel
+    /// reports no permanent address.
     #[error(
         "its hardware address {expected} is hidden below {master:?}; check it on the device's \
          physical function"
@@ -128,7 +129,7 @@ pub enum Mismatch {
          separated by colons"
     )]
     BrokenHardwareAddress(String),
-    /// The result lacks the requested hardware address, and there is no interface to ask.
+    /// The result has no hardware address, and there is no kernel interface to check.
     #[error(
         "hardware address {0} was requested, but the delegate answered none; check it on the \
          device's physical function"
@@ -200,7 +201,7 @@ pub enum Mismatch {
          absolute path of a socket"
     )]
     Socket(String),
-    /// This interface has enslaved the attachment's, and should not have.
+    /// This interface has enslaved the attachment's interface, but is not allowed to.
     #[error("it is enslaved to {0:?}, which is not a later attachment of this pod; release it")]
     Master(String),
 }

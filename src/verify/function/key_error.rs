@@ -1,4 +1,4 @@
-//! Values that an SR-IOV plugin would misread, in words.
+//! Errors for values that an SR-IOV plugin would misread.
 
 use thiserror::Error;
 

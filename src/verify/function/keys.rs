@@ -1,7 +1,7 @@
 //! The keys by which sriov-cni and ib-sriov-cni set up a virtual function.
 //!
 //! This module accepts only values that these plugins read as they are written. It refuses values
-//! that they refuse, and values that they misread: `"spoofchk": "yes"` switches the check off.
+//! that they refuse or misread. For example, `"spoofchk": "yes"` would switch the check off.
 
 use std::ops::RangeInclusive;
 use std::str::FromStr;
@@ -21,7 +21,8 @@ const PRIORITIES: RangeInclusive<u8> = 0..=7;
 /// The value of a key, or [`None`] if the key is absent.
 type Read<T> = Result<Option<T>, KeyError>;
 
-/// Reads the settings that one plugin makes, as the kernel's own values are shown.
+/// Reads the settings that one plugin makes. The values have the format of the kernel's values in
+/// messages.
 pub(super) fn read(body: &RawObject) -> [(&'static str, Read<String>); 8] {
     let switch = |key| one_of(body, key, &["on", "off"], Problem::Switch);
     let link_states = ["auto", "enable", "disable"];
@@ -42,7 +43,7 @@ pub(super) fn read(body: &RawObject) -> [(&'static str, Read<String>); 8] {
 /// Checks all settings of one plugin.
 ///
 /// # Errors
-/// The first value that it would misread or refuse.
+/// The first value that the plugin would misread or refuse.
 pub(super) fn check(body: &RawObject) -> Result<(), KeyError> {
     for (_, value) in read(body) {
         value?;
@@ -56,7 +57,7 @@ pub(super) fn check(body: &RawObject) -> Result<(), KeyError> {
     }
 }
 
-/// Reads a string. An empty one counts as absent, as for the plugins.
+/// Reads a string. Like the plugins, treats an empty string as absent.
 fn text(body: &RawObject, key: &'static str) -> Read<String> {
     let text = body.read::<String>(key);
     let text = text.map_err(|_| KeyError::new(body, key, Problem::NotText))?;
@@ -82,8 +83,8 @@ fn parsed<T: FromStr + ToString>(
     let Some(text) = text(body, key)? else {
         return Ok(None);
     };
-    // The plugins compare this text with the kernel's, which has colons. A pod's request may have
-    // dashes or dots.
+    // The plugins compare this text with the kernel's text, which has colons. Only a pod's request
+    // may have dashes or dots.
     match text.parse::<T>() {
         Ok(value) if !text.contains(['-', '.']) => Ok(Some(value.to_string())),
         _ => Err(KeyError::new(body, key, problem)),
@@ -98,12 +99,13 @@ fn one_of(body: &RawObject, key: &'static str, words: &[&str], problem: Problem)
     }
 }
 
-/// Reads a rate. sriov-cni passes a negative rate to the kernel, which takes it for no limit.
+/// Reads a rate. Refuses a negative rate, which sriov-cni would pass on and the kernel would treat
+/// as no limit.
 fn rate(body: &RawObject, key: &'static str) -> Read<u32> {
     number(body, key, 0..=u32::MAX)
 }
 
-/// Reads VLAN, priority and protocol. Priority and protocol mean nothing without the VLAN.
+/// Reads the VLAN, its priority and its protocol. The last two mean nothing without the VLAN.
 fn vlan(body: &RawObject) -> Read<VfVlan> {
     let id = number(body, "vlan", VLANS)?;
     let qos = number(body, "vlanQoS", PRIORITIES)?;

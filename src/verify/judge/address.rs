@@ -14,7 +14,8 @@ use crate::verify::{Mismatch, Observed, Source, Weight};
 impl Judgement<'_> {
     pub(super) fn ip_addresses(&mut self, observed: &Observed, enslaved: Option<&str>) {
         let found = AddressSet::new(observed.addresses.iter().map(|found| found.address));
-        // A master has the addresses of its ports, and the kernel removes their IPv6 addresses.
+        // The addresses of an enslaved interface move to the master, and the kernel removes its
+        // IPv6 addresses.
         let weight = |source: Source| match enslaved {
             Some(_) => Weight::Warning,
             None => source.into(),
@@ -75,7 +76,7 @@ impl AddressSet {
         Self { all, hosts, listed }
     }
 
-    /// The finding that an address is missing.
+    /// Returns the finding for a missing address.
     fn lacks(&self, expected: RequestedIp, origin: Source) -> Mismatch {
         Mismatch::Address {
             expected,

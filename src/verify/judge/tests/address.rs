@@ -40,7 +40,8 @@ fn ips_that_were_answered_are_there_with_their_prefix() {
         &seen(),
         &[(Answered, part)],
     );
-    // An address with an invalid index is this interface's; one with the host's interface is not.
+    // An address with an invalid index belongs to this interface. An address with the index of a
+    // host interface does not.
     for (index, findings) in [("-1", 1), ("7", 1), ("null", 1), ("0", 0)] {
         let asked = answering(&format!(
             r#"{{"interface":{index},"address":"10.1.1.9/24"}}"#
@@ -52,7 +53,7 @@ fn ips_that_were_answered_are_there_with_their_prefix() {
     let both = Asked::ips(&["10.1.1.9"])
         .answered(&answer("", r#"{"interface":1,"address":"10.1.1.9/24"}"#));
     expect(&both, &seen(), &[(Demanded, "10.1.1.9 was requested")]);
-    // The request without prefix is met; the answer with another prefix is not.
+    // The address meets the request without prefix, but not the answer with a different prefix.
     let prefix = Asked::ips(&["10.1.1.5"])
         .answered(&answer("", r#"{"interface":1,"address":"10.1.1.5/16"}"#));
     expect(&prefix, &seen(), &[(Answered, "10.1.1.5/16 was answered")]);
