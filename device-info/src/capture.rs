@@ -16,14 +16,15 @@ mod redact;
 /// The format version that this crate reads and writes.
 const FORMAT: u32 = 1;
 
-/// The network hardware of a machine as sysfs, `/dev` and devlink show it: as much as this crate
-/// reads, and nothing that identifies the machine.
+/// The network hardware of a machine as sysfs, `/dev` and devlink show it. Contains everything that
+/// this crate reads, without the values that identify the machine.
 ///
-/// MACs, GUIDs, switch IDs and interface names made of them are replaced. The same value always has
-/// the same substitute, so that relations survive. Names that people chose (of vDPA devices) stay.
+/// A capture has substitutes for MACs, GUIDs, switch IDs, and interface names that contain them.
+/// The same value always has the same substitute, so that values which are equal stay equal. Names
+/// that people chose (of vDPA devices) stay.
 ///
-/// [`Capture::build`] makes a directory of it, a test fixture that [`Sysfs`](crate::Sysfs) reads
-/// like the original.
+/// [`Capture::build`] writes the capture to a directory. A test reads that directory with
+/// [`Sysfs`](crate::Sysfs) like the original machine.
 ///
 /// ```
 /// use device_info::{Capture, Sysfs};
@@ -74,7 +75,7 @@ impl Capture {
     ///
     /// # Errors
     ///
-    /// [`CaptureError`] for invalid JSON and for other formats.
+    /// [`CaptureError`] for invalid JSON and for unknown format versions.
     pub fn from_json(text: &str) -> Result<Self, CaptureError> {
         let capture: Self = serde_json::from_str(text).map_err(CaptureError::Json)?;
         if capture.format == FORMAT {
@@ -119,7 +120,8 @@ impl Capture {
             .retain(|other, _| other != path && !other.starts_with(&below));
     }
 
-    /// Drops directories that the paths below them imply, so that a machine has only one capture.
+    /// Drops directories that the paths below them imply, so that equal machines have equal
+    /// captures.
     pub(crate) fn without_obvious_directories(mut self) -> Self {
         let obvious: Vec<String> = self
             .sysfs
@@ -137,7 +139,7 @@ impl Capture {
         self
     }
 
-    /// Adds the devices of another capture.
+    /// Adds the devices of `other` to this capture.
     #[must_use]
     pub fn with(mut self, other: Self) -> Self {
         self.sysfs.extend(other.sysfs);

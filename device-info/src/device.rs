@@ -19,7 +19,7 @@ pub enum Device {
 
 impl Sysfs {
     /// Finds the device of an identifier. Returns `None` if the device is missing, or if the
-    /// identifier has another form, which a device plugin may choose.
+    /// identifier has none of these forms: a device plugin may choose any text.
     #[must_use]
     pub fn device(&self, id: &str) -> Option<Device> {
         if let Ok(address) = id.parse() {
@@ -33,9 +33,9 @@ impl Sysfs {
     /// Finds the names of an interface's device by the parent that netlink reports
     /// (`IFLA_PARENT_DEV_BUS_NAME`, `IFLA_PARENT_DEV_NAME`).
     ///
-    /// The parent of a virtio interface is `virtioN`, and that of a subfunction is
-    /// `mlx5_core.sf.N`. From there this method finds the PCI function, and the vDPA device if
-    /// there is one.
+    /// The parent of a virtio interface is `virtioN`, and the parent of a subfunction's interface
+    /// is `mlx5_core.sf.N`. From the parent this method finds the PCI function, and the vDPA device
+    /// if the function has one.
     #[must_use]
     pub fn identity(&self, bus: &str, name: &str) -> DeviceNames {
         use crate::sysfs::path::is_entry_name;

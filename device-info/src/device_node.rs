@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use crate::sysfs::Sysfs;
 
-/// The directory in which programs find device nodes. The reader may have it elsewhere.
+/// The directory in which programs find device nodes. The crate may read them from a different
+/// directory, where the host's `/dev` is mounted.
 const DEV: &str = "/dev";
 
 impl Sysfs {
@@ -19,16 +20,16 @@ impl Sysfs {
         self.character_device("vhost-net", None)
     }
 
-    /// Returns the path by which programs know a character device, if it exists and has these
-    /// numbers (`major:minor`, as in sysfs' `dev`).
+    /// Returns the path at which programs open a character device, if the device node exists and
+    /// has these numbers (`major:minor`, as in the attribute `dev` in sysfs).
     pub(crate) fn character_device(&self, name: &str, numbers: Option<&str>) -> Option<String> {
         let found = self.device_numbers(name)?;
         let right = numbers.is_none_or(|numbers| numbers == found);
         right.then(|| format!("{DEV}/{name}"))
     }
 
-    /// Returns `major:minor` of a character device; `None` if it is missing or another kind of
-    /// file.
+    /// Returns `major:minor` of a character device; `None` if the file is missing or is not a
+    /// character device.
     pub(crate) fn device_numbers(&self, name: &str) -> Option<String> {
         let path: PathBuf = self.dev().join(name);
         crate::sysfs::count(1);

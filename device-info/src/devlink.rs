@@ -18,8 +18,8 @@ pub use port::{DevlinkPort, EswitchMode, PortFlavour};
 mod message;
 mod port;
 
-/// The limit of the wait for an answer. The kernel answers in microseconds, but a driver that
-/// reloads holds its lock for seconds.
+/// How long to wait for an answer. The kernel answers in microseconds, but a driver that reloads
+/// holds its lock for seconds.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The maximum number of datagrams in an answer. Each has 4 KiB and holds about 30 ports.
@@ -51,8 +51,8 @@ impl fmt::Display for DevlinkHandle {
 
 /// A socket to devlink in the network namespace of the thread that opened it.
 ///
-/// Calls block for at most two seconds. devlink shows a device in the namespace that owns it,
-/// usually the host's.
+/// Calls block for at most two seconds. devlink shows a device only in the network namespace that
+/// owns the device, usually the host's.
 #[derive(Debug)]
 pub struct Devlink {
     socket: Socket,
@@ -65,8 +65,8 @@ impl Devlink {
     ///
     /// # Errors
     ///
-    /// [`DevlinkError::Absent`] if this kernel has no devlink. This is not a fault: representors
-    /// are then found through sysfs. Otherwise the error of the socket.
+    /// [`DevlinkError::Absent`] if this kernel has no devlink. This is not a fault, because the
+    /// crate then finds representors through sysfs. Otherwise the error of the socket.
     pub fn open() -> Result<Self, DevlinkError> {
         let mut socket = Socket::new(NETLINK_GENERIC).map_err(DevlinkError::socket)?;
         socket.bind_auto().map_err(DevlinkError::socket)?;
@@ -132,7 +132,7 @@ impl Devlink {
     }
 
     /// Returns a device's switch for [`Facts::read`](crate::Facts::read). Returns `None` if devlink
-    /// knows nothing of it or does not answer.
+    /// does not know the device or does not answer.
     pub fn switch(&mut self, device: &DevlinkHandle) -> Option<Switch> {
         Switch::read(self, device)
             .ok()

@@ -8,9 +8,9 @@ use crate::quoted::Quoted;
 
 /// A GUID of InfiniBand: eight octets, written in lower case with colons between them.
 ///
-/// These forms are read: `02:00:00:00:00:00:00:3e`, the same with dashes, `0200.0000.0000.003e`,
-/// `020000000000003e`, the same after `0x`, and sysfs' `0200:0000:0000:003e`. Only the first is
-/// written, because ib-sriov-cni compares text.
+/// Reads these forms: `02:00:00:00:00:00:00:3e`, the same with dashes, `0200.0000.0000.003e`,
+/// `020000000000003e`, the same with the prefix `0x`, and `0200:0000:0000:003e` as in sysfs. Writes
+/// only the first form, because ib-sriov-cni compares text.
 ///
 /// As with [`MacAddr`](crate::MacAddr), use [`FromStr`] for a *requested* GUID: it refuses zero,
 /// all ones and groups. Use [`From<[u8; 8]>`](From) or [`Guid::parse_observed`] for an *observed*
@@ -41,7 +41,7 @@ impl Guid {
     }
 
     /// Returns whether the group bit (bit 0 of the first octet) is set. EUI-64 reserves it for
-    /// groups, so no port has it.
+    /// groups, so no port's GUID has this bit.
     #[must_use]
     pub const fn has_group_bit(self) -> bool {
         self.0[0] & 1 == 1

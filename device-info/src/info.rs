@@ -26,8 +26,8 @@ mod wire;
 /// A device as a pod sees it (`DEVINFO 1.1.0 §3`): complete and well-formed.
 ///
 /// Keys that the specification does not define survive, so that a file can be read, completed and
-/// written without loss. Foreign files are read as [`WireDeviceInfo`], which accepts anything.
-/// [`TryFrom`] or [`complete()`] makes a `DeviceInfo` of it.
+/// written without loss. To read a file of another program, use [`WireDeviceInfo`], which does not
+/// check values. [`TryFrom`] or [`complete()`] turns it into a `DeviceInfo`.
 ///
 /// ```
 /// use device_info::{DeviceInfo, DeviceKind};
@@ -190,7 +190,7 @@ impl DeviceInfo {
         }
     }
 
-    /// Returns the version of the specification. It is never below that of the keys in use.
+    /// Returns the version of the specification. It defines all keys in use.
     #[must_use]
     pub fn version(&self) -> SpecVersion {
         self.version

@@ -17,7 +17,7 @@ use crate::vdpa::VdpaDriver;
 ///
 /// Reading takes at most 40 system calls for each function with a representor and an RDMA device.
 /// 256 virtual functions take a few milliseconds. `None` and empty lists mean "missing or not
-/// known". `remarks` holds what the kernel failed to report.
+/// known". `remarks` has one line for each value that could not be read.
 ///
 /// ```
 /// use device_info::{Devlink, Inventory, Sysfs};
@@ -209,7 +209,7 @@ impl Inventory {
             let Some(function) = sysfs.pci_function(address).filter(PciFunction::is_network) else {
                 continue;
             };
-            // The current number of VFs is not read, because that waits for a driver that creates
+            // Do not read the current number of VFs, because that blocks while a driver creates
             // some.
             let Some(total_vfs) = function.total_vfs() else {
                 let ids = (function.vendor(), function.device());
@@ -255,7 +255,8 @@ impl Inventory {
         self.function_with(function, ids, None)
     }
 
-    /// `uplink` saves reading the port name of every representor to find the PF's own interface.
+    /// With `uplink`, this need not read the port name of every representor to find the PF's own
+    /// interface.
     fn function_with(
         &self,
         function: &PciFunction,

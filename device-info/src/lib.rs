@@ -1,9 +1,9 @@
 //! Describes the network devices of a machine: the physical function of a VF, its representor, the
 //! character device of a vDPA device, the GUID of a port, and the device information for a pod.
 //!
-//! For programs that hand devices to workloads and must be certain which device it was: CNI
-//! plugins, device plugins, hardware tests. The crate needs no async runtime and no Kubernetes. It
-//! starts no process and writes no file of sysfs.
+//! The crate is for programs that hand devices to workloads and must know exactly which device each
+//! workload got: CNI plugins, device plugins, hardware tests. It needs no async runtime and no
+//! Kubernetes. It starts no process and writes no file in sysfs.
 //!
 //! ```text
 //!  text ──▶ PciAddress  MacAddr  Guid  IpoibAddr        typed addresses
@@ -35,25 +35,26 @@
 //!
 //! - **Unknown rather than wrong.** `None` and empty lists mean "missing or not known": a pod's
 //!   interface is missing from the host's sysfs, and a VF inside a virtual machine has no physical
-//!   function. If two candidates match, the answer is neither. [`Sysfs::take_remarks`] lists what
-//!   the kernel failed to report (`EIO`, 10 MiB in an attribute, text that is not a number), one
-//!   line each.
+//!   function. If two candidates match, the crate returns neither. [`Sysfs::take_remarks`] returns
+//!   one line for each value that the crate could not read (`EIO`, 10 MiB in an attribute, text
+//!   that is not a number).
 //! - **Current.** Every method reads when it is called, and nothing is cached. A device that
 //!   vanishes between two calls is unknown from then on.
-//! - **Bounded.** An attribute is read once, and at most 4 KiB of it. Links are read one at a time
-//!   and never followed by recursion, because physical and virtual functions link to each other.
+//! - **Bounded.** The crate reads an attribute once, and at most 4 KiB of it. It reads links one at
+//!   a time and never follows them recursively, because physical and virtual functions link to each
+//!   other.
 //!   One device takes at most 60 system calls, whatever the number of devices. An [`Inventory`]
 //!   takes at most 40 for each function. Tests enforce both. With 256 VFs one device resolves in
 //!   less than 1 ms and all of them in less than 50 ms (`cargo bench --features fixtures`). Without
-//!   devlink a representor is found by the port name of each interface of its switch, at three
-//!   system calls each and within the same time.
+//!   devlink, the crate finds a representor by reading the port name of each interface of the
+//!   switch. This takes three system calls for each interface, within the same time.
 //!
 //! # Errors
 //!
-//! Each way in has its own error type ([`PciAddressError`], [`MacError`], [`GuidError`],
+//! Each part of the API has its own error type ([`PciAddressError`], [`MacError`], [`GuidError`],
 //! [`DeviceInfoError`], [`CompletionError`], [`SocketError`], [`StoreError`], [`DevlinkError`],
-//! [`CaptureError`]). Every message is one line with the object, the value and the remedy. Foreign
-//! values are quoted and cut. Nothing panics.
+//! [`CaptureError`]). Every message is one line with the object, the value and the remedy. Messages
+//! quote and shorten values that come from outside. The crate does not panic.
 //!
 //! # Units and forms
 //!

@@ -48,7 +48,7 @@ impl MacAddr {
         self.0 == [0xff; 6]
     }
 
-    /// Returns whether the group bit (bit 0 of the first octet) is set, as it is for broadcast too.
+    /// Returns whether the group bit (bit 0 of the first octet) is set. Broadcast has it too.
     #[must_use]
     pub const fn is_multicast(self) -> bool {
         self.0[0] & 1 == 1

@@ -1,6 +1,6 @@
 //! Names of vendors and devices.
 //!
-//! They are for people only. No decision depends on them.
+//! The names are only for people. No decision depends on them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ const LONGEST: usize = 160;
 
 /// Names of vendors and devices from a table in `pci.ids` format.
 ///
-/// With the feature `pci-names`, the compiled-in table supplies the names that this one lacks.
+/// With the feature `pci-names`, the compiled-in table supplies the names that this table lacks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PciNames {
     vendors: BTreeMap<u16, String>,
@@ -104,7 +104,7 @@ impl Inventory {
         }
     }
 
-    /// Returns all functions: physical, virtual and others.
+    /// Returns all functions: physical functions, virtual functions, and functions without SR-IOV.
     fn all_functions(&mut self) -> impl Iterator<Item = &mut Function> {
         let physical = self.physical_functions.iter_mut().flat_map(|pf| {
             let vfs = pf.vfs.iter_mut().map(|vf| &mut vf.function);

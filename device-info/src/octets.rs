@@ -1,5 +1,5 @@
-//! Octets in hexadecimal: MACs, GUIDs and IPoIB addresses. Go's forms are read. Only one form is
-//! written, which other plugins compare byte by byte.
+//! Octets in hexadecimal: MACs, GUIDs and IPoIB addresses. Reads every form that Go reads. Writes
+//! only one form, because other plugins compare the text byte by byte.
 
 use std::fmt;
 

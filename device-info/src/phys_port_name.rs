@@ -6,8 +6,8 @@ use std::str::FromStr;
 use crate::quoted::Quoted;
 
 /// The port of a NIC's switch that an interface belongs to, as drivers report it in
-/// `phys_port_name`: `p0`, `p0s1`, `pf0`, `pf0vf3`, `pf0sf5`. A prefix such as `c1` marks a
-/// function of another host (a DPU's ports).
+/// `phys_port_name`: `p0`, `p0s1`, `pf0`, `pf0vf3`, `pf0sf5`. On a DPU, a prefix such as `c1` marks
+/// a function of the host that the DPU is in.
 ///
 /// This is the fallback for kernels and drivers whose devlink has no ports.
 ///

@@ -11,7 +11,8 @@ const CUT: &str = "…";
 /// Characters that act on a terminal, end a line, or hide or reorder other text become visible
 /// escapes: `\n`, `\u{1b}`, `\u{202e}`. These are controls (C0, DEL, C1), format characters
 /// (bidirectional overrides, zero width), line and paragraph separators, and characters without a
-/// glyph. A long text loses its middle, because a message ends with its remedy.
+/// glyph. In a long text, `…` replaces the middle and not the end, because a message ends with its
+/// remedy.
 ///
 /// Printable text stays unchanged, so that escaping twice has no effect. Backslashes are not
 /// escaped.
@@ -31,8 +32,8 @@ pub fn printable(text: &str, most: usize) -> Cow<'_, str> {
     cut(Cow::Owned(out), most)
 }
 
-/// Escapes the same characters in a JSON document in JSON's own way, so that the values stay the
-/// same. Line feeds stay, because in JSON they occur only outside strings.
+/// Escapes the same characters in a JSON document with JSON's own escapes, so that a parser reads
+/// the same values. Line feeds stay, because in JSON they occur only outside strings.
 #[must_use]
 pub fn printable_json(document: &str) -> Cow<'_, str> {
     let is_fine = |letter| is_plain(letter) || letter == '\n';
@@ -57,7 +58,7 @@ fn is_plain_byte(byte: u8) -> bool {
     matches!(byte, b' '..=b'~')
 }
 
-/// Includes the no-break space, which Jackfield itself writes.
+/// Returns true for the no-break space too, because Jackfield itself writes it.
 fn is_plain(letter: char) -> bool {
     match letter {
         ' '..='~' | '\u{a0}' => true,

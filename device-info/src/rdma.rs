@@ -11,8 +11,8 @@ const DEVICES: &str = "class/infiniband";
 
 /// An RDMA device, such as `mlx5_0` or `rxe0`.
 ///
-/// Its name changes when its driver is bound again. With exclusive RDMA namespaces only one
-/// namespace shows it.
+/// The name of the device changes when its driver is bound again. With exclusive RDMA namespaces,
+/// only one network namespace shows the device.
 #[derive(Clone, Debug)]
 pub struct RdmaDevice(Entry);
 

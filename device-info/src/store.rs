@@ -48,20 +48,20 @@ impl DeviceInfoDir {
     /// The specification's path.
     pub const DEFAULT: &'static str = "/var/run/k8s.cni.cncf.io/devinfo";
 
-    /// The store below a directory. The path of that directory may contain links, as `/var/run` is
-    /// one.
+    /// The store below a directory. The path of that directory may contain links, because
+    /// `/var/run` is a link.
     #[must_use]
     pub fn at(base: impl Into<PathBuf>) -> Self {
         Self { base: base.into() }
     }
 
     /// Reads the device plugin's file for an allocated device (`DEVINFO 1.1.0 §4.1`). Returns
-    /// `None` if there is none, which the specification allows.
+    /// `None` if the file is missing, which the specification allows.
     ///
     /// # Errors
     ///
     /// [`StoreError`] for an invalid name, for a file that is unsafe or incomplete, and for a file
-    /// of another device.
+    /// that describes a different device.
     pub fn read_dp(
         &self,
         resource: &str,
@@ -148,7 +148,8 @@ impl DeviceInfoDir {
         self.remove(CNI, name.as_str())
     }
 
-    /// Returns the name within `cni` of a path from a network's definition.
+    /// Returns the file name of a path in the directory `cni`. The path is from a network's
+    /// definition.
     ///
     /// # Errors
     ///

@@ -10,13 +10,13 @@ const DEVICES: &str = "bus/auxiliary/devices";
 
 /// A subfunction of a PCI function, which is a device on the auxiliary bus: `mlx5_core.sf.4`.
 ///
-/// The kernel chooses the number in its name, which changes with every creation. Its owner chooses
-/// [`Subfunction::number`]. It has no PCI address of its own.
+/// The kernel chooses the number in the name, which changes each time the subfunction is created.
+/// The owner of the subfunction chooses [`Subfunction::number`]. A subfunction has no PCI address.
 #[derive(Clone, Debug)]
 pub struct Subfunction(Entry);
 
 impl Sysfs {
-    /// Finds a subfunction by name; `None` if it is missing or another kind of auxiliary device.
+    /// Finds a subfunction by name; `None` if the device is missing or is not a subfunction.
     #[must_use]
     pub fn subfunction(&self, name: &str) -> Option<Subfunction> {
         if !is_subfunction(name) {
@@ -64,7 +64,7 @@ impl Subfunction {
         self.0.value("sfnum", "subfunction number")
     }
 
-    /// Returns the PCI function that it is part of: the nearest one above it.
+    /// Returns the PCI function that the subfunction is part of: the nearest one above it in sysfs.
     #[must_use]
     pub fn parent(&self) -> Option<PciFunction> {
         let (_, entry) = self.0.pci_ancestor()?;

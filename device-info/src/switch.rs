@@ -10,8 +10,8 @@ use crate::sysfs::Entry;
 
 /// A device's switch as devlink reports it: mode and ports.
 ///
-/// It is read once and passed to every question about a function of that device, so that 256
-/// virtual functions cost one dump.
+/// The caller reads the switch once and passes it to every lookup of a function of that device, so
+/// that 256 virtual functions need only one dump.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Switch {
     /// The mode; `None` if the device has no switch or devlink does not report it.
@@ -65,8 +65,8 @@ impl Switch {
 }
 
 impl Switch {
-    /// Returns whether the port list is complete: in legacy mode there are no representors, and a
-    /// list that is not empty names all of them.
+    /// Returns whether the port list contains every representor. In legacy mode the switch has no
+    /// representors, and a list that is not empty contains all of them.
     pub(crate) fn is_authority(&self) -> bool {
         self.mode == Some(EswitchMode::Legacy) || !self.ports.is_empty()
     }
@@ -89,8 +89,8 @@ impl Switch {
 impl PciFunction {
     /// Returns the representor of this virtual function in the switch of its physical function.
     ///
-    /// Uses the ports of `switch` if it has some. Otherwise uses `phys_port_name` and
-    /// `phys_switch_id` in sysfs and compares the switch and the physical function's number.
+    /// Uses the ports of `switch` if it has some. Otherwise finds the interface in sysfs with the
+    /// same `phys_switch_id` and a `phys_port_name` that contains the numbers of both functions.
     /// Returns `None` in legacy mode, and if not exactly one interface matches.
     #[must_use]
     pub fn representor(&self, switch: Option<&Switch>) -> Option<String> {
@@ -114,7 +114,7 @@ impl Subfunction {
     }
 }
 
-/// The attribute in which drivers report an interface's port of the switch.
+/// The attribute in which drivers report the switch port of an interface.
 const PORT_NAME: &str = "phys_port_name";
 
 /// An interface of a switch, as sysfs shows it.
@@ -198,8 +198,8 @@ fn uplink(netdevs: &[PortNetdev]) -> Option<&PortNetdev> {
     physical.next().is_none().then_some(first)
 }
 
-/// Returns the physical function's number in port names. Some drivers use the PCI function's
-/// number, others the port's. If the two differ, the number is unknown.
+/// Returns the number by which port names refer to the physical function. Some drivers use the
+/// number of the PCI function, others the number of the port. If the two differ, returns `None`.
 fn pf_number(physical: &PciFunction, uplink: PhysPortName) -> Option<u32> {
     let function = u32::from(physical.address().function());
     match uplink {

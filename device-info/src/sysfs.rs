@@ -20,13 +20,13 @@ const MAX_REMARKS: usize = 256;
 
 /// A sysfs mount and its device nodes.
 ///
-/// The caller names the root, because a container has the host's sysfs elsewhere and a test has a
-/// directory. A clone is another handle to the same sysfs.
+/// The caller names the root, because a container may mount the host's sysfs at a different path,
+/// and a test uses an ordinary directory. A clone refers to the same sysfs.
 ///
 /// Readers return `Option`. `None` means "missing or not known", which is common because of
-/// hardware, drivers and namespaces. If the kernel has a value that cannot be read (`EIO`, more
-/// than 4 KiB, text that makes no sense), there is also a remark with path, value and remedy:
-/// [`Sysfs::take_remarks`].
+/// hardware, drivers and namespaces. If an attribute exists but cannot be used (`EIO`, more than
+/// 4 KiB, invalid text), the reader also adds a remark with path, value and remedy. Get the remarks
+/// with [`Sysfs::take_remarks`].
 ///
 /// ```
 /// use device_info::Sysfs;
@@ -75,7 +75,7 @@ impl Sysfs {
         &self.0.dev
     }
 
-    /// Returns what could not be read since the last call: oldest first, at most 256 remarks.
+    /// Returns the remarks since the last call, oldest first, at most 256.
     #[must_use]
     pub fn take_remarks(&self) -> Vec<AttributeError> {
         std::mem::take(
@@ -98,7 +98,7 @@ impl Sysfs {
         }
     }
 
-    /// Returns the value, or `None`. Keeps a remark on a failure that is more than an absence.
+    /// Returns the value, or `None` on a failure. Adds a remark unless the attribute is absent.
     pub(crate) fn known<T>(&self, read: Result<T, AttributeError>) -> Option<T> {
         match read {
             Ok(value) => Some(value),

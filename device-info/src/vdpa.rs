@@ -46,8 +46,8 @@ impl Sysfs {
             .collect()
     }
 
-    /// Returns the vDPA devices directly below a device. Looks only at names that both directories
-    /// have, so that the cost does not grow with the node's vDPA devices.
+    /// Returns the vDPA devices directly below a device. Looks only at names that are in both
+    /// directories, so that the cost does not grow with the number of the node's vDPA devices.
     pub(crate) fn vdpa_devices_below(&self, parent: &Entry) -> Vec<VdpaDevice> {
         let on_bus = self.names(DEVICES);
         if on_bus.is_empty() {
@@ -79,8 +79,8 @@ impl VdpaDevice {
         self.0.name()
     }
 
-    /// Returns how the device is used; `None` if it is unbound or on a driver that device-info does
-    /// not define.
+    /// Returns how the device is used; `None` if it is unbound, or bound to a driver that the
+    /// specification does not define.
     #[must_use]
     pub fn driver(&self) -> Option<VdpaDriver> {
         match self.0.link_name("driver")?.as_str() {
@@ -98,8 +98,8 @@ impl VdpaDevice {
 
     /// Returns the virtio device that `virtio_vdpa` created for it: `virtio3`.
     ///
-    /// A software device has the virtio device in its own directory, a device behind a PCI function
-    /// beside it. In the second case returns `None` if several match.
+    /// The virtio device is in the directory of a software device, or beside a device that belongs
+    /// to a PCI function. In the second case returns `None` if several match.
     #[must_use]
     pub fn virtio_device(&self) -> Option<String> {
         (self.driver()? == VdpaDriver::Virtio).then_some(())?;
@@ -108,7 +108,7 @@ impl VdpaDevice {
         }
         let (_, function) = self.0.pci_ancestor()?;
         let beside = only(virtio_names(&function))?;
-        // The virtio device could belong to any other vDPA device of the function.
+        // With several vDPA devices, the virtio device could belong to any of them.
         let rivals = self.0.sysfs().vdpa_devices_below(&function);
         let alone = rivals
             .iter()

@@ -16,8 +16,8 @@ use crate::sysfs::path::follow;
 impl Capture {
     /// Builds the captured machine below `directory`, in `sys` and `dev`, and returns it.
     ///
-    /// Only root can create character devices. Without root they are left out, and the paths that
-    /// depend on them are unknown.
+    /// Only root can create character devices. Without root, this skips them, and reads of the
+    /// built machine report the paths that depend on them as unknown.
     ///
     /// # Errors
     ///
@@ -28,7 +28,7 @@ impl Capture {
         for base in [&root, &dev] {
             fs::create_dir_all(base).map_err(|error| CaptureError::io(base, error))?;
         }
-        // Links come last, so that nothing is created behind a link.
+        // Links come last, so that no file is created through a link.
         for (path, node) in &self.sysfs {
             match node {
                 Node::Directory => {
@@ -95,7 +95,7 @@ pub enum CaptureError {
     /// Not the JSON of a capture.
     #[error("the capture is broken: {0}; capture the machine again")]
     Json(#[source] serde_json::Error),
-    /// Another format version.
+    /// The format version is unknown.
     #[error("the capture has format {0}, not {FORMAT}; capture the machine again, or use the version that wrote it", FORMAT = super::FORMAT)]
     Format(u32),
     /// A path or link that leaves the directory.

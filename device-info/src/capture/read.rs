@@ -25,7 +25,7 @@ const PCI_TEXTS: [&str; 14] = [
 ];
 const NET_TEXTS: [&str; 5] = ["address", "type", "mtu", "phys_port_name", "phys_switch_id"];
 
-/// The buses whose devices are captured regardless of what is behind them.
+/// The buses whose devices a capture contains, even if they do not belong to a network function.
 const BUSES: [&str; 4] = ["vdpa", "virtio", "auxiliary", "netdevsim"];
 
 impl Capture {

@@ -26,7 +26,7 @@ impl Redactor {
         }
     }
 
-    /// Replaces a name or path that contains an identity, as `enx001122334455` and
+    /// Replaces the identity in a name or path, such as `enx001122334455` or
     /// `ibx0011223344556677`.
     pub(super) fn name(&mut self, name: &str) -> String {
         let mut result = String::with_capacity(name.len());
@@ -93,8 +93,8 @@ impl Redactor {
             .unwrap_or_default()
     }
 
-    /// Replaces prefix and port GUID. Only a prefix other than the link-local one identifies a
-    /// fabric.
+    /// Replaces the port GUID of a GID, and its prefix. The link-local prefix stays, because it
+    /// does not identify a fabric.
     fn gid(&mut self, text: &str) -> String {
         let Some((at, _)) = text.match_indices(':').nth(3) else {
             return String::new();

@@ -23,7 +23,7 @@ fn all() -> Vec<(&'static str, Capture)> {
     ]
 }
 
-/// Everything except identities, which a second redaction numbers again.
+/// Returns everything except identities, because a second redaction numbers these again.
 fn shape(capture: &Capture) -> Vec<String> {
     capture
         .lines()

@@ -1,4 +1,4 @@
-//! Generic netlink, as far as three requests need it.
+//! The part of generic netlink that the three requests of this crate need.
 
 use nix::errno::Errno;
 
@@ -120,7 +120,7 @@ pub(super) fn collect(
             .ok_or_else(garbled)?;
         rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
         if u32_at(message, 8) != Some(sequence) {
-            // The rest of an answer that timed out.
+            // The rest of the answer to an earlier request that timed out.
             continue;
         }
         match u16_at(message, 4).ok_or_else(garbled)? {

@@ -41,7 +41,7 @@ pub struct DevlinkPort {
     pub number: Option<u32>,
     /// The controller, and so the host, of the function; 0 is the switch's own host.
     pub controller: u32,
-    /// Whether the function belongs to another host.
+    /// Whether the function belongs to a host other than the switch's own.
     pub external: bool,
     /// The physical function's number.
     pub pf: Option<u32>,

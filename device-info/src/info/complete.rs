@@ -9,8 +9,9 @@ use crate::quoted::Quoted;
 /// `given` is the device plugin's or the delegate's device information, if there is any. Its values
 /// stay, and `facts` supplies missing ones. A value that contradicts `facts` is refused, because a
 /// pod would open the wrong device. Without `given` the result comes from `facts` alone: `vdpa` for
-/// a function whose vDPA device is in use, otherwise `pci`. It is `None` for a subfunction, for
-/// which the specification has no type. The version is raised to that of the keys in use.
+/// a function whose vDPA device is in use, otherwise `pci`. The result is `None` for a subfunction,
+/// because the specification has no type for it. The result's version is at least the version that
+/// its keys need.
 ///
 /// # Errors
 ///
@@ -122,8 +123,8 @@ fn fill_vdpa(vdpa: &mut WireVdpa, facts: &Facts) -> Result<(), CompletionError> 
     )?;
     let driver = found.driver.map(|driver| driver.to_string());
     fill.text("vdpa.driver", &mut vdpa.driver, driver.as_deref())?;
-    // Of a virtio device's path only the name counts, because the specification's own example has
-    // it below /dev/sys.
+    // Compare only the last component of a virtio device's path, because the specification's own example
+    // has a path below /dev/sys.
     let name = |path: &str| path.rsplit('/').next().map(str::to_owned);
     let same_virtio = driver.as_deref() == Some("virtio")
         && vdpa.path.as_deref().and_then(name) == found.path.as_deref().and_then(name);
@@ -177,8 +178,8 @@ impl Fill<'_> {
         }
     }
 
-    /// Checks that every given name was found. If the kernel shows none, the device may be in
-    /// another network namespace, so there is no contradiction.
+    /// Checks that the kernel shows every given RDMA device. If it shows none, they may be in a
+    /// different network namespace, so this is no contradiction.
     fn rdma(&self, given: &mut Option<String>) -> Result<(), CompletionError> {
         let found = &self.0.rdma_devices;
         if found.is_empty() {

@@ -90,7 +90,7 @@ impl TryFrom<WireDeviceInfo> for DeviceInfo {
                 });
             }
         };
-        // Sections of other types survive like unknown keys.
+        // Keep the sections of other device types, like unknown keys.
         let mut extra = wire.extra;
         for (key, section) in [
             ("pci", wire.pci.map(serde_json::to_value)),

@@ -10,24 +10,25 @@ use crate::vdpa::{VdpaDevice, VdpaDriver};
 
 /// What sysfs and devlink report on one allocated device, in the specification's terms.
 ///
-/// An absent value is missing or not known. Only present values can contradict.
+/// `None` means that the value is missing or not known. Only known values can contradict device
+/// information.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
     /// The identifier that kubelet allocated.
     pub id: String,
-    /// The PCI function that the device is or that is behind it. `None` for a subfunction, which is
-    /// only a part of one.
+    /// The PCI function that is the device, or to which a vDPA device belongs. `None` for a
+    /// subfunction, which is only a part of a PCI function.
     pub pci_address: Option<PciAddress>,
     /// The physical function; for a subfunction, the function that it is part of.
     pub pf_pci_address: Option<PciAddress>,
-    /// `/dev/vhost-net`, for a function on a user-space driver only. There it is the exceptional
-    /// path; other functions have their own interface.
+    /// `/dev/vhost-net`, the exceptional path of a function on a user-space driver. `None` for
+    /// other functions, which have their own interface.
     pub vhost_net: Option<String>,
     /// The RDMA devices in this network namespace.
     pub rdma_devices: Vec<String>,
     /// The representor.
     pub representor_device: Option<String>,
-    /// The vDPA device that the device is or has.
+    /// The vDPA device: the device itself, or the vDPA device of the PCI function.
     pub vdpa: Option<VdpaFacts>,
 }
 
@@ -43,7 +44,8 @@ pub struct VdpaFacts {
 }
 
 impl Facts {
-    /// Reads the facts on the device of an identifier; `None` if this machine has no such device.
+    /// Reads the facts about the device with this identifier; `None` if this machine has no such
+    /// device.
     ///
     /// `switches` returns a device's switch from devlink
     /// ([`Devlink::switch`](crate::Devlink::switch)). With `&mut |_| None`, representors are looked

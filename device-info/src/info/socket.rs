@@ -8,12 +8,11 @@ use std::path::Path;
 use super::{DeviceInfo, DeviceKind, MemifRole, VhostUserMode};
 
 impl DeviceInfo {
-    /// Checks that the socket of a vhost-user or memif device exists, as far as it must after an
-    /// attachment (`DEVINFO 1.1.0 §3.1.5.1, §3.1.6.1`).
+    /// Checks the path of the socket of a vhost-user or memif device after an attachment (`DEVINFO
+    /// 1.1.0 §3.1.5.1, §3.1.6.1`). Succeeds for devices without a socket.
     ///
-    /// In the modes `client` and `slave` the host has created it. In `server` and `master` the
-    /// application creates it later, so only its directory must exist. Other devices have no
-    /// socket.
+    /// In the modes `client` and `slave` the host creates the socket, so it must exist. In `server`
+    /// and `master` the application creates the socket later, so only its directory must exist.
     ///
     /// # Errors
     ///
@@ -75,7 +74,7 @@ pub enum SocketError {
         /// The socket.
         path: String,
     },
-    /// The directory is missing, so the application could not create the socket.
+    /// The directory is missing, so the application cannot create the socket.
     #[error(
         "{kind} socket {path}: its directory is missing; the application creates the socket in this mode, so create its directory"
     )]

@@ -1,4 +1,4 @@
-//! Device information as it is in files.
+//! Device information in the form that files have.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -6,8 +6,8 @@ use serde_json::{Map, Value};
 use super::DeviceInfoError;
 use crate::pci_address::PciAddress;
 
-/// Device information as it is in a file, unchecked. Every key may be missing or null, and unknown
-/// keys are kept.
+/// Device information from a file, with unchecked values. Every key may be missing or null, and
+/// unknown keys are kept.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[allow(
@@ -69,14 +69,15 @@ impl WireDeviceInfo {
     ///
     /// # Errors
     ///
-    /// [`DeviceInfoError::Json`] if it is invalid, or if a known key has a value of another type.
+    /// [`DeviceInfoError::Json`] if the JSON is invalid, or if the value of a known key has the
+    /// wrong type.
     pub fn from_json(bytes: &[u8]) -> Result<Self, DeviceInfoError> {
         serde_json::from_slice(bytes).map_err(DeviceInfoError::Json)
     }
 
-    /// Returns whether this describes the device of an identifier. Compares the PCI address if the
-    /// identifier is one, otherwise the vDPA device's name. Returns `None` if the two cannot be
-    /// compared, as for an identifier with a form of its own.
+    /// Returns whether this describes the device with the identifier `id`. If `id` is a PCI
+    /// address, compares PCI addresses; otherwise compares the name of the vDPA device. Returns
+    /// `None` if `id` cannot be compared, for example because a device plugin chose its form.
     #[must_use]
     pub fn describes(&self, id: &str) -> Option<bool> {
         let is_vdpa = self.kind.as_deref() == Some("vdpa");
@@ -89,7 +90,7 @@ impl WireDeviceInfo {
         };
         match id.parse::<PciAddress>() {
             Ok(id) => Some(address?.parse::<PciAddress>().ok()? == id),
-            // Another name may mean that the identifier is not that of a vDPA device.
+            // If the name differs, `id` may not identify a vDPA device at all.
             Err(_) => (parent? == id).then_some(true),
         }
     }

@@ -33,8 +33,8 @@ impl PciFunction {
 mod tests {
     use super::*;
 
-    /// The crate behind this runs curl when it is built. If curl brings back anything but the
-    /// table, the crate makes an empty table of it, and this test fails.
+    /// The build script of `pci-ids` downloads the table with curl. If the download is not the
+    /// table, the crate's table is empty, and this test fails.
     #[test]
     fn the_names_exist_without_a_download() {
         assert_eq!(vendor_name(0x15b3), Some("Mellanox Technologies"));

@@ -5,8 +5,8 @@ use crate::phys_port_name::PhysPortName;
 use crate::sysfs::Entry;
 
 impl PciFunction {
-    /// Returns the names of all its interfaces in this network namespace, in natural order: none,
-    /// one or many. An interface in a pod is missing. Representors are included.
+    /// Returns the names of all interfaces of the function in this network namespace, including
+    /// representors, in natural order. An interface that was moved into a pod is missing.
     ///
     /// The interfaces of a virtio function are one level deeper, below its virtio device.
     #[must_use]
@@ -21,8 +21,8 @@ impl PciFunction {
             .collect()
     }
 
-    /// Returns the function's own interface: the only one, or the one with a physical port if there
-    /// are representors beside it. `None` if that is ambiguous.
+    /// Returns the function's own interface: its only interface, or with representors, the only
+    /// interface with a physical port. `None` if not exactly one interface qualifies.
     #[must_use]
     pub fn netdev(&self) -> Option<String> {
         own_netdev(&self.entry).or_else(|| match self.netdevs().as_slice() {
@@ -31,7 +31,7 @@ impl PciFunction {
         })
     }
 
-    /// Returns the virtio devices directly below it: `virtio2`.
+    /// Returns the names of the virtio devices directly below the function, such as `virtio2`.
     pub(crate) fn virtio_devices(&self) -> Vec<String> {
         virtio_names(&self.entry)
     }

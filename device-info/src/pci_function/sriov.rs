@@ -14,9 +14,9 @@ pub struct Sriov {
     pub num_vfs: Option<u32>,
     /// The device ID of its virtual functions.
     pub vf_device: Option<u16>,
-    /// The number of MSI-X vectors that it can distribute among them. `None` if the driver has no
-    /// such pool. The driver of E810 then reports a negative number as 4294967033, more than any
-    /// function has.
+    /// The number of MSI-X vectors that the function can distribute among its virtual functions.
+    /// `None` if the driver has no such pool. The driver of E810 then reports a negative number as
+    /// 4294967033, which is more than any function has.
     pub vf_total_msix: Option<u32>,
 }
 
@@ -26,8 +26,8 @@ const MAX_MSIX: u32 = 2048 * 65_535;
 impl PciFunction {
     /// Returns the SR-IOV capability; `None` for a function that is not physical.
     ///
-    /// The capability says nothing about whether virtual functions exist. Reading their number can
-    /// wait for a driver that creates some, so call this only where a wait does no harm.
+    /// A function can have the capability without virtual functions. Reading their number blocks
+    /// while a driver creates some, so call this only where blocking does no harm.
     #[must_use]
     pub fn sriov(&self) -> Option<Sriov> {
         Some(Sriov {
@@ -41,8 +41,8 @@ impl PciFunction {
         })
     }
 
-    /// Returns the maximum number of virtual functions. Unlike [`PciFunction::sriov`], never waits
-    /// for a driver.
+    /// Returns the maximum number of virtual functions. Unlike [`PciFunction::sriov`], never blocks
+    /// while a driver creates virtual functions.
     #[must_use]
     pub fn total_vfs(&self) -> Option<u32> {
         self.entry.value("sriov_totalvfs", "number of VFs")
@@ -54,15 +54,15 @@ impl PciFunction {
             .map(|hex| hex.0)
     }
 
-    /// Returns the physical function of a virtual function. `None` for any other function, and for
-    /// a virtual function that was passed into this virtual machine.
+    /// Returns the address of the physical function of a virtual function. `None` for a function
+    /// that is not virtual, and for a virtual function that was passed into this virtual machine.
     #[must_use]
     pub fn physfn(&self) -> Option<PciAddress> {
         let physical = self.entry.link_name("physfn")?.parse().ok()?;
         (physical != self.address()).then_some(physical)
     }
 
-    /// As [`PciFunction::physfn`], but returns the function.
+    /// As [`PciFunction::physfn`], but returns the function instead of its address.
     #[must_use]
     pub fn physical_function(&self) -> Option<Self> {
         self.entry.sysfs().pci_function(self.physfn()?)
@@ -84,9 +84,9 @@ impl PciFunction {
 
     /// Returns the VF number.
     ///
-    /// The number is computed from the physical function's offset and stride and confirmed by one
-    /// link: six system calls, whatever the number of virtual functions. Only if that fails are all
-    /// links read. Names are compared whole.
+    /// Computes the number from the physical function's offset and stride, and confirms it by
+    /// reading one link. This takes six system calls, whatever the number of virtual functions. If
+    /// the number cannot be confirmed, reads all links. Compares whole names.
     #[must_use]
     pub fn vf_index(&self) -> Option<u32> {
         let physical = self.physical_function()?;
@@ -110,8 +110,8 @@ impl PciFunction {
         }
     }
 
-    /// SR-IOV 1.1 §2.1.2: the routing ID of VF n is that of the PF, plus offset, plus n times
-    /// stride.
+    /// Computes the index of this VF from its routing ID (SR-IOV 1.1 §2.1.2): the routing ID of VF
+    /// n is the routing ID of the PF, plus the offset, plus n times the stride.
     fn computed_index(&self, physical: &Self) -> Option<u32> {
         let offset: u32 = physical.entry.value("sriov_offset", "VF offset")?;
         let stride: u32 = physical.entry.value("sriov_stride", "VF stride")?;

@@ -17,7 +17,7 @@ use super::{StoreError, UnsafeFile, name};
 /// holds it has 256 KiB for all networks of a pod.
 const MAX_FILE: u64 = 64 << 10;
 
-/// An open directory. Files are reached only through its descriptor.
+/// An open directory. Every operation on a file uses the directory's descriptor, not its path.
 pub(super) struct Directory {
     descriptor: OwnedFd,
     path: PathBuf,
@@ -109,8 +109,8 @@ impl Directory {
         Ok(Some(bytes))
     }
 
-    /// Writes a file with mode 0644: whole under a temporary name, then renamed over an existing
-    /// one.
+    /// Writes a file with mode 0644. Writes the whole content under a temporary name first, then
+    /// renames that file, which replaces an existing file.
     pub(super) fn write(&self, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
         let path = self.path.join(name);
         if bytes.len() as u64 > MAX_FILE {
@@ -180,8 +180,8 @@ fn unfinished(name: &str) -> String {
 
 /// Opens one entry of a directory without following links.
 ///
-/// `O_NOFOLLOW` does the same on kernels before 5.6 and below filters without `openat2`, because a
-/// name contains no `/`.
+/// On kernels before 5.6, and where a seccomp filter blocks `openat2`, `O_NOFOLLOW` has the same
+/// effect, because a name contains no `/`.
 fn beneath(directory: &OwnedFd, name: &str, flags: OFlag, mode: Mode) -> Result<OwnedFd, Errno> {
     let how = OpenHow::new()
         .flags(flags)

@@ -36,7 +36,7 @@ pub enum StoreError {
         #[source]
         cause: DeviceInfoError,
     },
-    /// A file of another device.
+    /// A file that describes a different device.
     #[error(
         "{path} describes another device than {asked}: it is stale, or two resources share this file name; remove it, or rename a resource"
     )]
@@ -63,7 +63,7 @@ pub enum StoreError {
 /// Why a file is unsafe to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnsafeFile {
-    /// The directory is not one.
+    /// The path of the directory is not a directory.
     #[error("is not a directory")]
     NotDirectory,
     /// The file is a symbolic link.

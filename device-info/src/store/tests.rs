@@ -168,7 +168,7 @@ fn the_content_tells_resources_with_the_same_file_name_apart() {
         DpFileName::new("a-b/c", ID).unwrap()
     );
     assert!(files.read_dp("a-b/c", ID).unwrap().is_some());
-    // The same name for another device: `a/b` with `c-1`, `a/b-c` with `1`.
+    // Two devices have the same file name: `c-1` of resource `a/b`, and `1` of resource `a/b-c`.
     files.write_dp("a/b", "0000:01:10.1", &info(ID)).unwrap();
     let error = files
         .read_dp("a-b", "0000:01:10.1")
@@ -325,7 +325,7 @@ fn names_over_255_bytes_are_hashed_and_stay_unique() {
     ] {
         assert_ne!(first, other);
     }
-    // Container ID and interface cannot both be kept.
+    // The file name is too short for both the container ID and the interface.
     assert_ne!(of("a", &long, "net1"), of("a", &long, "net2"));
     assert!(of("a", &long, "net1").as_str().len() <= 255);
 

@@ -11,7 +11,7 @@ use nix::sys::stat::Mode;
 
 use crate::quoted::Quoted;
 
-/// The maximum size of an attribute, in bytes: sysfs gives a file one page.
+/// The maximum size of an attribute, in bytes. sysfs gives each file one page.
 pub const MAX_ATTRIBUTE: usize = 4096;
 
 /// Reads one attribute, trimmed.
@@ -25,10 +25,10 @@ pub(super) fn read(path: &Path) -> Result<String, AttributeError> {
     }
 }
 
-/// Reads one attribute of every entry of a directory, in no order. Calls `each` with the entry's
-/// name and its trimmed text or error.
+/// Reads one attribute of every entry of a directory, in an unspecified order. Calls `each` with
+/// the entry's name and its trimmed text or error.
 ///
-/// Made for a switch with hundreds of ports: it resolves the directory's path once and allocates no
+/// A switch may have hundreds of ports, so this resolves the directory's path once and allocates no
 /// memory per attribute.
 pub(super) fn read_each(
     directory: &Path,

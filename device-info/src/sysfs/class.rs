@@ -1,11 +1,12 @@
 //! Implements `SysClass` of the crate `sysfs-class`, so that its methods (`read_file`,
 //! `parse_file`, `trim_file`, `all`) work on our devices.
 //!
-//! That crate assumes `/sys` and reads whole files. With another root, its directory functions
-//! (`dir`, `all`, `iter`, `new`) still use this machine's `/sys`. All reads use our bounded reader.
+//! The directory functions of `sysfs-class` (`dir`, `all`, `iter`, `new`) use this machine's
+//! `/sys`, even if our root is a different directory. All reads use our bounded reader, because
+//! that of `sysfs-class` reads whole files.
 #![expect(
     unsafe_code,
-    reason = "the trait declares one of its functions unsafe; the bodies here do nothing that is"
+    reason = "the trait declares one of its functions unsafe; the bodies here do nothing unsafe"
 )]
 
 use std::io;

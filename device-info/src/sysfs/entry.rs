@@ -9,13 +9,13 @@ use super::{Sysfs, path};
 use crate::pci_address::PciAddress;
 use crate::quoted::Quoted;
 
-/// The maximum number of names that are read of a directory: four times the VFs that a PF can have.
+/// The maximum number of names to read from a directory: four times the VFs that a PF can have.
 const MAX_NAMES: usize = 1 << 16;
 
 /// A device's directory and its sysfs.
 ///
-/// Holds a path, not content. A device can vanish between two reads; the second one then finds
-/// nothing, and never mixes two devices.
+/// Holds a path, not content. If the device vanishes between two reads, the second read finds
+/// nothing, and never the values of a different device.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
     sysfs: Sysfs,
@@ -23,14 +23,15 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    /// Returns the entry behind a link such as `bus/pci/devices/0000:01:00.0`; `None` if there is
-    /// none. Old kernels have directories instead of links (`class/infiniband`), which work too.
+    /// Returns the directory that a link such as `bus/pci/devices/0000:01:00.0` points to. `None`
+    /// if the link is missing. Old kernels have directories instead of some links
+    /// (`class/infiniband`). The entry is then that directory.
     pub(crate) fn linked(sysfs: &Sysfs, directory: &str, name: &str) -> Option<Self> {
         let directory = sysfs.root().join(directory);
         let link = directory.join(name);
         let target = sysfs.known(attribute::link(&link))?;
         let path = path::follow(sysfs.root(), &directory, &target)?;
-        // A link with another name leads to another device.
+        // If the target has another name than the link, it is a different device.
         (path.file_name()? == name).then(|| Self::at(sysfs, path))
     }
 
@@ -78,8 +79,8 @@ impl Entry {
         })
     }
 
-    /// Returns an attribute as a value. `what` names the kind of value in a remark on an invalid
-    /// one.
+    /// Parses an attribute. If its text is invalid, returns `None` and adds a remark, in which
+    /// `what` names the kind of value.
     pub(crate) fn value<T: FromStr>(&self, name: &str, what: &'static str) -> Option<T> {
         let text = self.text(name)?;
         match text.parse() {
@@ -112,8 +113,8 @@ impl Entry {
             .unwrap_or_default()
     }
 
-    /// Calls `each` with the name and attribute of every entry of this directory that has the
-    /// attribute, in no order.
+    /// Calls `each` with the name and the attribute of every entry in this directory that has the
+    /// attribute. The order is unspecified.
     pub(crate) fn text_of_each(&self, attribute: &str, each: &mut dyn FnMut(&str, &str)) {
         let read = attribute::read_each(&self.path, attribute, MAX_NAMES, &mut |name, text| {
             if let Some(text) = self.sysfs.known(text) {

@@ -10,7 +10,7 @@ const MAX_ANCESTORS: usize = 64;
 
 /// Resolves a symbolic link in `directory` from its target text alone: `..` removes one directory.
 ///
-/// Returns `None` if the target is absolute or leads above `root`, outside sysfs.
+/// Returns `None` if the target is absolute, or is above `root` and so outside sysfs.
 pub(crate) fn follow(root: &Path, directory: &Path, target: &Path) -> Option<PathBuf> {
     let mut path = directory.to_path_buf();
     for component in target.components() {

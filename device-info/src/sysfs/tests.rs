@@ -1,4 +1,4 @@
-//! Bad attributes of a kernel, a driver or a directory that is not a sysfs.
+//! Invalid attributes from a kernel, a driver, or a directory that is not a sysfs.
 
 use std::os::unix::fs::symlink;
 use std::path::Path;

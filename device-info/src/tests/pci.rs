@@ -138,7 +138,7 @@ fn numvfs_is_not_read_for_a_device_or_an_inventory_because_it_can_wait_for_a_dri
         .sysfs
         .root()
         .join("devices/pci0000:00/0000:00:04.0/0000:01:00.0/sriov_numvfs");
-    // Reading this content would leave a remark.
+    // If the crate read this content, there would be a remark.
     std::fs::write(numvfs, "not a number").unwrap();
     assert!(Facts::read(&igb.sysfs, "0000:01:10.0", &mut |_| None).is_some());
     assert_eq!(igb.sysfs.take_remarks(), []);

@@ -1,12 +1,12 @@
-//! The cost of each question. Tests bound the number of system calls; the benchmark prints times.
+//! The cost of each reader. Tests bound the number of system calls; the benchmark prints times.
 
 use super::machine;
 use crate::sysfs::cost;
 use crate::{Facts, Inventory, fixtures};
 
-/// For any question about one function whose switch devlink knows, or that has no switch.
+/// The limit for one function, if devlink reports its switch or it has no switch.
 const ONE_FUNCTION: usize = 60;
-/// For each further function of an inventory.
+/// The limit for each further function of an inventory.
 const EACH_FUNCTION: usize = 40;
 
 #[test]
@@ -62,7 +62,7 @@ fn an_inventory_costs_a_bounded_number_of_calls_for_each_function() {
         });
         assert_eq!(inventory.physical_functions.first().unwrap().vfs.len(), 256);
         assert!(calls <= 257 * EACH_FUNCTION, "{} for each", calls / 257);
-        // Without devlink the table of ports is read once, not for each function.
+        // Without devlink, the crate reads the table of ports once, not for each function.
         let (_, calls) = cost::of(|| Inventory::read(&machine.sysfs, &mut |_| None));
         assert!(
             calls <= 257 * (EACH_FUNCTION + 9),
