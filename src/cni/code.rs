@@ -13,7 +13,7 @@ pub struct Code {
     pub remedy: &'static str,
 }
 
-/// The row of a code; `None` for a number that Jackfield does not use.
+/// Returns the entry of a code; `None` for a number that Jackfield does not use.
 #[must_use]
 pub fn lookup(number: u32) -> Option<&'static Code> {
     TABLE.iter().find(|code| code.number == number)
@@ -30,7 +30,8 @@ macro_rules! codes {
 
         /// Every code in ascending order. `docs/errors.md` is generated from this table.
         ///
-        /// 1 to 99 are CNI's (CNI 1.1.0 §5 "Error" and §2 "STATUS"), 100 and above are Jackfield's.
+        /// CNI defines the codes from 1 to 99 (CNI 1.1.0 §5 "Error" and §2 "STATUS"). Jackfield
+        /// defines the codes from 100 on.
         pub const TABLE: &[Code] = &[$(Code {
             number: $number,
             name: $name,
@@ -42,7 +43,7 @@ macro_rules! codes {
 
 codes! {
     INCOMPATIBLE_VERSION = 1, "incompatible CNI version",
-        "The configuration asks for a CNI version, or a command for one, that is not supported",
+        "The configuration's CNI version is not supported, or does not have the verb that the runtime sent",
         "set cniVersion to a version that the message lists";
     UNSUPPORTED_FIELD = 2, "unsupported field",
         "A key of the configuration has a value that is not supported",
@@ -67,7 +68,7 @@ codes! {
         "give the sandbox a network namespace of its own";
     TRY_AGAIN_LATER = 11, "try again later",
         "Something that the call needs is not ready yet",
-        "wait, the runtime calls again; check the agent if the error persists";
+        "wait for the runtime to retry; check the agent if the error persists";
     NOT_AVAILABLE = 50, "plugin not available",
         "No pod can be attached now",
         "check the agent and the plugin that the message names";
@@ -87,22 +88,22 @@ codes! {
         "The pod requests a capability that no plugin of the network declares",
         "declare the capability in the definition, or set undeclared to args";
     DEVICES = 104, "devices",
-        "The devices that kubelet allocated are too few, unknown, in use, or needed by the node itself",
-        "compare the pod's resource requests with the resourceName of its networks, and check the device that the message names";
+        "The pod's devices are too few, unknown or in use, or the node itself needs a device or interface that a network would take",
+        "compare the pod's resource requests with the resourceName of its networks, and check the device or interface that the message names";
     VERIFICATION = 105, "verification failed",
         "The kernel does not show what the pod requested or what the delegate reported",
         "check the delegate that the message names";
     TEARDOWN_INCOMPLETE = 106, "teardown incomplete",
-        "An attachment could not be removed, or a device could not be restored; Jackfield still owes it",
-        "wait, Jackfield retries; jackfield doctor lists what is owed";
+        "Jackfield could not detach a network or restore a device, and still owes it",
+        "wait for Jackfield to retry; jackfield doctor lists what is owed";
     CLUSTER = 107, "cluster",
-        "The pod is unknown, has another UID, or neither agent nor API server can be reached",
+        "The pod is unknown or has another UID than the runtime passes, or neither agent nor API server can be reached",
         "check the agent and the API server";
     RESTRICTED = 108, "restricted",
         "The pod may not use this network, or not in this way",
-        "ask for the network in the pod's namespace, or extend policy";
+        "create the definition in the pod's namespace, or extend policy";
     JOURNAL = 109, "journal",
-        "The record of what is attached cannot be read or written",
+        "The journal, which records what is attached, cannot be read or written",
         "check the directory that journalDir names";
 }
 
