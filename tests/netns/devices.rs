@@ -155,7 +155,7 @@ fn too_few_devices_fail_before_anything_runs() {
     let words = [
         "demo/vf (net2)",
         "resource intel.com/sriov: 2",
-        "gave the pod 1",
+        "the pod has 1",
         VFIO,
     ];
     lab.call("ADD").fails(104, &words);
@@ -595,7 +595,7 @@ fn a_device_comes_from_the_checkpoint_by_the_pods_uid_and_a_broken_one_is_named(
     lab.write("checkpoint", "{\"Data\":{\"v3\":{}},\"Checksum\":1}");
     add().fails(104, &["demo/vf (net1)", &file, "unknown version"]);
     checkpoint(&lab, &[("uid-deleted", VFIO)]);
-    add().fails(104, &["demo/vf (net1)", RESOURCE, "gave the pod none"]);
+    add().fails(104, &["demo/vf (net1)", RESOURCE, "the pod has none"]);
     assert_nothing_ran(&lab);
     checkpoint(&lab, &[("uid-deleted", KERNEL), ("uid-new", VFIO)]);
     add().success();

@@ -298,7 +298,7 @@ fn a_resource_with_too_few_devices_fails_before_anything_runs() {
     let lab = lab(1, "vf,vf");
     recorded(&lab, &[("new", &[VFIO])]);
     let _server = kubelet(&lab, &[VFIO]);
-    call(&lab, "ADD").fails(104, &["demo/vf (net2)", RESOURCE, "gave the pod 1"]);
+    call(&lab, "ADD").fails(104, &["demo/vf (net2)", RESOURCE, "the pod has 1"]);
     assert_eq!(lab.log("calls"), [""; 0]);
     lab.assert_nothing_left();
 }

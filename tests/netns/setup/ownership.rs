@@ -53,7 +53,7 @@ fn a_manifest_that_is_gone_loses_nothing_of_what_was_replaced() {
     fs::write(folder.join("manifest.json"), "{").unwrap();
     refused(
         &setup.uninstall(&[]),
-        &["manifest.json", "put the file back"],
+        &["manifest.json", "restore the file"],
     );
     fs::remove_file(folder.join("manifest.json")).unwrap();
     let kept = folder.join("before/0-00-jackfield.conflist");
