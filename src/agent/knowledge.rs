@@ -11,7 +11,6 @@ use tracing::warn;
 use super::cache::Cache;
 use super::connection::ApiConnection;
 use super::definition_cache::{CachedDefinition, KEPT_TEXT, ReadOutcome};
-use super::lookups::{COPIES, ROOM};
 use super::metrics::Metrics;
 use crate::cluster::PodAnnotations;
 use crate::cluster::api::{ApiError, ApiServer, Lookup, PodView, definitions};
@@ -19,6 +18,10 @@ use crate::cluster::lookup::LookupError;
 use crate::kubelet::{PodResources, Usage};
 use crate::npwg::{Dialect, IpamClaim, ObjectRef};
 
+/// The memory for the definitions in all pending answers, in KiB.
+const ROOM: usize = 1024;
+/// The number of definitions that the agent copies from its cache at once, in addition to [`ROOM`].
+const COPIES: usize = 8;
 /// The default socket of kubelet's pod-resources API, used until a question names its socket.
 const KUBELET: &str = "/var/lib/kubelet/pod-resources/kubelet.sock";
 

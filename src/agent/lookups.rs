@@ -1,8 +1,9 @@
 //! The look-ups for one question, and a limit on the memory of its answer.
 //!
-//! The definitions in all pending answers share [`ROOM`]. The agent sends a definition that does
-//! not fit by itself, before the answer. Such definitions need memory too: the agent copies at most
-//! [`COPIES`] of them from its cache at once, and reads one definition outside its cache at a time.
+//! The definitions in all pending answers share a limited room (`ROOM` in `knowledge.rs`). The agent
+//! sends a definition that does not fit by itself, before the answer. Such definitions need memory too:
+//! the agent copies a few of them from its cache at once (`COPIES`), and reads one definition outside
+//! its cache at a time.
 
 use std::cell::{Cell, RefCell};
 use std::path::Path;
@@ -20,11 +21,6 @@ use crate::cluster::frame::{self, FromAgent, MAX_FROM_AGENT};
 use crate::cluster::lookup::LookupError;
 use crate::kubelet::PodResources;
 use crate::npwg::{Definition, IpamClaim, ObjectRef};
-
-/// The memory for the definitions in all pending answers, in KiB.
-pub(super) const ROOM: usize = 1024;
-/// The number of definitions that the agent copies from its cache at once, in addition to [`ROOM`].
-pub(super) const COPIES: usize = 8;
 
 /// The look-ups for one question.
 #[derive(Debug)]

@@ -13,6 +13,7 @@ use tracing::warn;
 use super::knowledge::Knowledge;
 use super::pause::Pause;
 use super::publisher::Publisher;
+use super::watch_target::WatchTarget;
 use crate::cluster::api::events::Event;
 use crate::cluster::api::kinds::Objects;
 use crate::cluster::api::objects::PodObject;
@@ -77,22 +78,6 @@ pub(super) async fn definitions(knowledge: Rc<Knowledge>) {
         definitions,
     )
     .await;
-}
-
-/// The receiver of a watch.
-#[allow(async_fn_in_trait, reason = "everything runs on one thread")]
-pub(super) trait WatchTarget {
-    /// Prepares for a new watch and returns the version at which the watch begins.
-    async fn begin(&self, server: &ApiServer, objects: &Objects) -> Result<String, ApiError>;
-
-    /// Handles an event.
-    fn take(&self, event: Event<'_>);
-
-    /// Notes that events may be lost, so that the watch has to begin again.
-    fn lose(&self);
-
-    /// Notes that the cluster does not have the kind of the objects.
-    fn none_served(&self);
 }
 
 /// Watches and never returns. Counts failures under the label `metric`.

@@ -2,8 +2,8 @@
 
 use tracing::{info, warn};
 
-use super::WatchTarget;
 use crate::agent::cache::{Cacheable, ObjectCache, ObjectSet};
+use crate::agent::watch_target::WatchTarget;
 use crate::cluster::api::events::{Change, Event};
 use crate::cluster::api::kinds::{ObjectNameError, Objects};
 use crate::cluster::api::{ApiError, ApiServer};

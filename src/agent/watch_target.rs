@@ -1,0 +1,21 @@
+//! The receiver of a watch.
+
+use crate::cluster::api::events::Event;
+use crate::cluster::api::kinds::Objects;
+use crate::cluster::api::{ApiError, ApiServer};
+
+/// Receives what a watch reports.
+#[allow(async_fn_in_trait, reason = "everything runs on one thread")]
+pub(super) trait WatchTarget {
+    /// Prepares for a new watch and returns the version at which the watch begins.
+    async fn begin(&self, server: &ApiServer, objects: &Objects) -> Result<String, ApiError>;
+
+    /// Handles an event.
+    fn take(&self, event: Event<'_>);
+
+    /// Notes that events may be lost, so that the watch has to begin again.
+    fn lose(&self);
+
+    /// Notes that the cluster does not have the kind of the objects.
+    fn none_served(&self);
+}
