@@ -84,11 +84,11 @@ fn an_agent_tells_who_is_on_its_node() {
         diagnosis(&lab).0.contains(&known)
     });
     assert!(diagnosis(&lab).1.is_empty(), "{:#?}", diagnosis(&lab).1);
-    // One that was started for another node knows nobody of this one.
+    // An agent that was started for another node has none of this node's pods.
     let other = ["--node", "elsewhere"];
     let words = [
-        &*format!("the pods of node {}", lab.node),
-        "this is elsewhere",
+        &*format!("the agent serves node {}", lab.node),
+        "this is node elsewhere",
         "--node",
     ];
     says(&lab, "doctor", &other, 1, &words);
