@@ -1,5 +1,5 @@
-//! The agent answers the questions that plugins on this node ask about the cluster. It answers
-//! within microseconds and needs no privileges.
+//! The agent answers the questions that plugins on this node ask about the cluster. An answer from
+//! its cache takes microseconds.
 //!
 //! ```text
 //! API server ──watch──▶ cache ──▶ answers ◀──socket── plugin
@@ -7,10 +7,10 @@
 //! ```
 //!
 //! The agent caches the pods of this node with the fields that networks and devices need, the
-//! ResourceSlices of this node, and the definitions that its pods select. It asks kubelet for the
-//! devices of a pod. It has no capability, runs no program, and writes only to the directory of its
-//! socket and the directory of owed writes. It may end at any moment: plugins that need it wait for
-//! the next agent.
+//! ResourceSlices of this node, and the definitions that the node's pods select. It asks kubelet
+//! for the devices of a pod. It has no capability and runs no program. It writes only to the
+//! directory of its socket and the directory of owed writes. It may end at any moment. Plugins that
+//! need an agent wait for the next one.
 
 mod cache;
 mod census;
@@ -67,7 +67,7 @@ pub struct Options {
     pub kubeconfig: Option<PathBuf>,
     /// The path of the socket for plugins.
     pub socket: PathBuf,
-    /// The directory of the journal. The agent has access only to `publish` in it.
+    /// The directory of the journal. The agent can access only its subdirectory `publish`.
     pub journal_dir: PathBuf,
     /// The address on which the agent serves metrics and health.
     pub metrics: SocketAddr,
@@ -81,7 +81,8 @@ pub struct Options {
 /// If the agent cannot start, or if the directory of owed writes is removed while it runs. The
 /// running agent logs every other failure and retries.
 pub fn run(options: Options) -> Result<(), AgentError> {
-    // Comes first, while the process has one thread. Later threads inherit the empty sets.
+    // This comes first, while the process has one thread. Later threads inherit the empty
+    // capability sets.
     privileges::give_up()?;
     log::start(options.log);
     let runtime = tokio::runtime::Builder::new_current_thread()

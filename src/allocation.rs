@@ -6,9 +6,9 @@
 //! kubelet's own record, by the pod's UID ─────┴─▶ Allocation ──▶ assign ──▶ one device per network
 //! ```
 //!
-//! A device belongs to the pod if kubelet's own record lists it under the pod's UID. The API has no
-//! UIDs, so its answer may be about a previous pod of the same name. While kubelet starts, the API
-//! answers with empty lists.
+//! A device belongs to the pod if kubelet's own record lists it under the pod's UID. The
+//! pod-resources API has no UIDs, so its answer may be about a previous pod of the same name. While
+//! kubelet starts, the API returns empty lists.
 //!
 //! One allocation serves all networks of a pod, including the cluster network. ADD pairs devices
 //! with networks once, and the journal stores the pairs, because kubelet's order of devices changes
@@ -94,7 +94,7 @@ fn canonical(id: &str) -> Cow<'_, str> {
     }
 }
 
-/// Whether two identifiers name the same device. PCI addresses may have upper-case digits.
+/// Whether two identifiers name the same device. Ignores the case of digits in PCI addresses.
 fn same(left: &str, right: &str) -> bool {
     left == right || canonical(left) == canonical(right)
 }

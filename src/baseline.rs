@@ -4,7 +4,7 @@
 //! ```text
 //! before the first plugin: DeviceState ──journal──▶ ┐
 //!                                                   ├─▶ compare ─▶ Comparison: repairs, changes
-//! after the last one:      DeviceState ─────────────┘
+//! after the last plugin:   DeviceState ─────────────┘
 //! ```
 //!
 //! This module does no I/O. The caller reads the device, makes the repairs and compares again. The
@@ -33,7 +33,7 @@ pub struct DeviceState {
     pub netdev: Option<NetdevState>,
     /// The physical function, if the device is a VF.
     pub physical: Option<PciAddress>,
-    /// The settings of the VF that the physical function reports, if it reports them.
+    /// The settings of the VF, if the physical function reports them.
     pub function: Option<VfState>,
 }
 
@@ -53,7 +53,7 @@ pub struct NetdevState {
 pub struct Comparison {
     /// The values to restore, in an order that drivers accept.
     pub repairs: Vec<Repair>,
-    /// The driver, if the device is bound to a different one now.
+    /// The previous and the current driver, if they differ.
     pub other_driver: Option<OtherDriver>,
     /// Why the device is no longer the same one. If this is set, there are no repairs.
     pub replacement: Option<Replacement>,
@@ -61,8 +61,8 @@ pub struct Comparison {
     pub lacks_interface: bool,
 }
 
-/// The device is bound to a different driver than before, or to none. Jackfield does not repair
-/// this.
+/// The device is bound to a different driver than before, or to none. Jackfield does not repair the
+/// binding.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
     "its driver is {} but was {}; rebind it by hand, because Jackfield does not change drivers",
@@ -79,10 +79,12 @@ pub struct OtherDriver {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Replacement {
     /// The device was recreated at the same address.
-    #[error("it was recreated since (its physical function was reset); nothing of it is restored")]
+    #[error(
+        "it was recreated since (its physical function was reset); Jackfield does not restore it"
+    )]
     Recreated,
     /// The device is missing.
-    #[error("it is missing; nothing of it is restored")]
+    #[error("it is missing; Jackfield does not restore it")]
     Missing,
 }
 
@@ -103,8 +105,8 @@ pub enum Repair {
     },
 }
 
-/// A network identity of a pod. If the device keeps it, other hosts mistake the next pod for the
-/// previous one.
+/// A network identity of a pod. If the device keeps the identity, other hosts mistake the next pod
+/// for the previous pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PodIdentity {
     /// The hardware address.
@@ -167,9 +169,9 @@ fn compare_interfaces(before: &DeviceState, now: &DeviceState, comparison: &mut 
     }
 }
 
-/// The length of an Ethernet address in octets. Only Ethernet addresses are restored by setting
-/// them. In an IPoIB address, the GUID comes from the physical function, and the queue pair number
-/// changes on every start of the interface.
+/// The length of an Ethernet address in octets. Jackfield restores only Ethernet addresses by
+/// setting them. In an IPoIB address, the GUID comes from the physical function, and the queue pair
+/// number changes on every start of the interface.
 const ETHERNET: usize = 6;
 
 impl DeviceState {
@@ -207,7 +209,7 @@ fn or_none(driver: &Option<String>) -> &str {
 }
 
 impl Repair {
-    /// Returns the identity of the previous pod that the device keeps until this repair succeeds.
+    /// Returns the identity of the previous pod, which the device keeps until this repair succeeds.
     /// Returns [`None`] if the repair concerns no identity, or if the device has its own identity
     /// or none.
     #[must_use]

@@ -1,4 +1,5 @@
-//! The ID of the current boot, which shows whether a network namespace on record can still exist.
+//! The ID of the current boot. A network namespace that was recorded in another boot no longer
+//! exists.
 
 use std::sync::OnceLock;
 

@@ -1,5 +1,5 @@
-//! Bounds on lists and texts from less trusted senders. A limit on bytes alone does not bound
-//! memory, because an element of three bytes may take a hundred bytes in memory.
+//! Bounds on lists and texts from less trusted senders. A limit on input bytes alone does not bound
+//! memory, because an element of three input bytes may take a hundred bytes in memory.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -61,8 +61,8 @@ where
     })
 }
 
-/// Reads the first `N` elements of a list and skips the others. Calls `each` on every element after
-/// reading it, so that the caller can also bound the total size of the elements.
+/// Reads the first `N` elements of a list and skips the others. Calls `each` on every element that
+/// it keeps, so that the caller can also bound the total size of the elements.
 pub(crate) fn first<'de, D, T, const N: usize>(
     deserializer: D,
     each: impl FnMut(&mut T),

@@ -31,8 +31,8 @@ use error::{ArgumentError, CommandError};
 /// Jackfield is a CNI plugin that attaches pods to several networks.
 ///
 /// A container runtime calls it with CNI_COMMAND in the environment. The commands below are for
-/// people: attach, detach and check do for one pod what the runtime would do, and gc and status for
-/// the node.
+/// people. attach, detach and check make the runtime's calls for one pod, and gc and status its
+/// calls for the node.
 #[derive(Debug, Parser)]
 #[command(name = "jackfield", version, about, after_help = AFTER)]
 struct Cli {
@@ -68,7 +68,7 @@ enum Command {
     },
     /// Report whether a pod could be attached now (STATUS)
     Status(NodeArgs),
-    /// Show what an ADD would do, and every reason why it would fail; execute nothing
+    /// Show what an ADD would do, and every reason why it would fail; run no plugin
     Explain(PodArgs),
     /// Run the node's agent: answer plugins, and write status and events to the cluster
     Agent(agent::AgentArgs),
@@ -82,7 +82,7 @@ enum Command {
     Devices(devices::DevicesArgs),
     /// Describe this node's network hardware, redacted, for a report or a test fixture
     Capture,
-    /// Retry an owed detachment, with the node configuration on stdin
+    /// Retry one failed detachment, with the node configuration on stdin
     #[command(hide = true, name = crate::plugin::retry::COMMAND)]
     Retry {
         /// The runtime's ID of the sandbox
@@ -115,7 +115,7 @@ struct PodArgs {
     output: Output,
 }
 
-/// A pod that has a network namespace.
+/// A pod, and the network namespace of its sandbox.
 #[derive(Debug, Args)]
 struct SandboxArgs {
     #[command(flatten)]

@@ -1,11 +1,11 @@
-//! The interface to the cluster, which supplies the objects of a plan and takes the outcome of an
+//! The interface to the cluster. It supplies the objects of a plan and publishes the outcome of an
 //! ADD.
 //!
 //! One [`Question`] gets one [`Answer`] with everything that the plan needs: the pod, every
-//! definition that its annotations and the administrator name, and the claims that they refer to.
-//! One [`Publication`] follows. The node configuration selects the implementation: a folder of
-//! manifests ([`Folder`]), the agent behind its socket ([`Agent`]), or the API server itself
-//! ([`Api`]).
+//! definition that its annotations and the administrator name, and the claims that the annotations
+//! name. After the ADD, one [`Publication`] reports the outcome. The node configuration selects the
+//! implementation: a folder of manifests ([`Folder`]), the agent behind its socket ([`Agent`]), or
+//! the API server ([`Api`]).
 
 pub mod agent;
 pub mod api;
@@ -49,12 +49,12 @@ pub trait Cluster {
     /// Answers a question. The whole answer has to arrive by `until`.
     ///
     /// # Errors
-    /// When the cluster does not answer or has no such pod. The CNI code is 11 where a retry may
-    /// succeed, else 107.
+    /// When the cluster does not answer or does not have the pod. The CNI code is 11 if the agent
+    /// does not answer, else 107.
     fn ask(&self, question: &Question, until: Instant) -> Result<Answer, ClusterError>;
 
-    /// Announces a question, so that the cluster can look up its objects in advance. This does not
-    /// wait. [`Cluster::ask`] reports any error when it asks the question.
+    /// Announces a question, so that the cluster can look up its objects in advance. Does not wait
+    /// for the cluster. [`Cluster::ask`] reports any error later.
     fn announce(&self, _question: &Question) {}
 
     /// Checks that the cluster answers questions, by `until` (CNI 1.1.0 §2 STATUS).
@@ -74,20 +74,20 @@ pub trait Cluster {
     /// Publishes the outcome of an ADD by `until`, or keeps it to be published later.
     ///
     /// # Errors
-    /// When it can do neither.
+    /// If it can neither publish nor keep the outcome.
     fn publish(&self, publication: &Publication, until: Instant) -> Result<(), ClusterError>;
 
-    /// Removes the files of a process that was killed while it published for the pod.
+    /// Removes the unfinished files of a process that was killed while it published for the pod.
     fn sweep(&self, _pod: &PodName) {}
 
-    /// Drops the publications that are still owed for a pod that is gone.
+    /// Drops the owed publications of a pod that is gone.
     fn forget(&self, _pod: &PodName) {}
 
-    /// Reports the figures of a call after the plugin has written its answer to the runtime. This
-    /// does not wait. `_record` opens the journal record that the call wrote, so that another
-    /// process can sync it to disk.
+    /// Reports the figures of a call after the plugin has written its result to the runtime. Does
+    /// not wait for the cluster. `_record` opens the journal record that the call wrote, so that
+    /// another process can sync the record to disk.
     fn over(&self, _figures: Figures, _record: &dyn Fn() -> Option<OwnedFd>) {}
 
-    /// Reports the findings of `doctor` on this node. This does not wait.
+    /// Reports the findings of `doctor` on this node. Does not wait for the cluster.
     fn examined(&self, _examination: Examination) {}
 }

@@ -6,9 +6,9 @@
 //!                                               CniResult ◀──── its stdout ────┘
 //! ```
 //!
-//! Jackfield is a plugin to the container runtime and a runtime to its delegates, and this module
-//! serves both roles. It keeps the JSON of definitions, delegates and runtimes as text, so that it
-//! can pass the JSON on unchanged (CNI 1.1.0 §1 "The runtime MUST pass through these fields,
+//! For the container runtime, Jackfield is a plugin. For its delegates, Jackfield is a runtime.
+//! This module serves both roles. It keeps the JSON of definitions, delegates and runtimes as text,
+//! and passes this text on unchanged (CNI 1.1.0 §1 "The runtime MUST pass through these fields,
 //! unchanged"). Like the reference library, it ignores the case of keys and treats `null` as
 //! absent.
 

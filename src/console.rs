@@ -10,7 +10,7 @@ use device_info::{printable, printable_json};
 /// The longest line, in bytes.
 const LONGEST: usize = 16 << 10;
 
-/// Escapes a text of any origin into one line.
+/// Escapes a text of any origin into one line and cuts long lines.
 pub(crate) fn line(text: &str) -> Cow<'_, str> {
     printable(text, LONGEST)
 }
@@ -56,7 +56,8 @@ pub(crate) fn print_json(document: &str) -> io::Result<()> {
     write(&format!("{}\n", printable_json(document)))
 }
 
-/// Writes a document to stdout unchanged: an answer to the runtime, or a text of Jackfield itself.
+/// Writes a document to stdout unchanged. The document must be an answer to the runtime or
+/// Jackfield's own text.
 ///
 /// # Errors
 /// If stdout cannot be written.

@@ -5,13 +5,13 @@
 //! ```
 //!
 //! A delegate may hang, crash, write endless output, or leave children behind. Jackfield must still
-//! answer in time, and it kills the processes of a failed delegate. CNI 1.1.0 §2 and §3 define how
-//! to call a delegate. §4 requires that the delegate's standard error is passed on.
+//! answer in time. It kills the processes of a failed delegate. CNI 1.1.0 §2 and §3 define how to
+//! call a delegate. §4 requires Jackfield to pass on the delegate's standard error.
 //!
 //! A delegate deliberately inherits every descriptor that is not close-on-exec. One of these
 //! descriptors holds the lock of the sandbox, so the sandbox stays locked while any delegate runs.
-//! The delegate's standard streams are pipes, so that it does not keep the streams of the container
-//! runtime open.
+//! The delegate's standard streams are pipes, so that the delegate does not keep the streams of the
+//! container runtime open.
 
 mod answer;
 mod binaries;

@@ -1,7 +1,7 @@
 //! Messages to people: one type for CNI errors, events, the log, `explain` and `doctor`.
 //!
-//! Each module defines its problems as an enum, and writes their texts in one file beside it. Code
-//! compares the enums and never the texts.
+//! Each module defines its problems as an enum and keeps their texts in one file. Code compares the
+//! enums and never the texts.
 
 use std::error::Error;
 use std::fmt;

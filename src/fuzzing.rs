@@ -32,8 +32,7 @@ pub struct Target {
     pub name: &'static str,
     /// The longest input that the fuzzer tries, in bytes.
     pub longest: usize,
-    /// Runs the target, which panics if a check fails. `None` means that a parser refused the
-    /// input.
+    /// Runs the target. Panics if a check fails. Returns `None` if a parser refused the input.
     pub run: fn(&[u8]) -> Option<()>,
 }
 
@@ -68,8 +67,8 @@ pub const TARGETS: &[Target] = &[
     target("installation", 1 << 16, files::installation),
 ];
 
-/// Checks that a message about an input is short and contains no control characters in the CNI
-/// error that the runtime gets.
+/// Puts a message about an input into a CNI error. Checks that the runtime then gets a short
+/// message without control characters.
 fn said(what: &dyn Display) {
     const LONGEST: usize = (16 << 10) + 100;
     let document = Error::new(100, what.to_string()).to_json(Version::LATEST);

@@ -1,4 +1,4 @@
-//! The golden files of the tests: the exact output of this release and of the previous release.
+//! Golden files, which contain the exact output of this release and of the previous release.
 //!
 //! `WRITE_GOLDEN=1 cargo test --lib golden` writes the golden files of this release.
 
@@ -14,7 +14,7 @@ pub(crate) fn assert_current(name: &str, written: &[u8]) {
     let expected = fs::read(&path).unwrap_or_default();
     assert!(
         expected == written,
-        "{}: this release writes another form; keep the form, or raise its version and run \
+        "{}: the output of this release differs; keep the format, or raise its version and run \
          WRITE_GOLDEN=1 cargo test --lib golden\nfile:    {}\nwritten: {}",
         path.display(),
         String::from_utf8_lossy(&expected),

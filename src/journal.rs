@@ -15,8 +15,8 @@
 //! unrestored/<address>              a device that could not be restored
 //! ```
 //!
-//! The plugin never syncs a record to disk, because a power loss removes every network namespace
-//! and the record then matters only for leases and devices. The agent syncs the record after the
+//! The plugin never syncs a record to disk. A power loss removes every network namespace, so
+//! afterwards a record matters only for leases and devices. The agent syncs the record after the
 //! plugin has answered the runtime ([`Journal::lend`]). Only root can access the directory, because
 //! a DEL runs the plugins that the records name.
 
@@ -94,7 +94,8 @@ impl Journal {
         }
     }
 
-    /// Creates the record of a sandbox that is about to be attached, and writes its intents.
+    /// Creates the record of a sandbox that is about to be attached, with the header that lists
+    /// every intended attachment.
     ///
     /// # Errors
     /// Code 109 if the record cannot be written. The caller must then attach nothing.
@@ -137,7 +138,7 @@ impl Journal {
         Entry::open(&path).map_err(|cause| JournalError::io("cannot be written", &path, cause))
     }
 
-    /// Removes the record of `key`, after everything in it is detached.
+    /// Removes the record of `key`. Nothing in the record may be left to detach.
     ///
     /// # Errors
     /// Code 109.
@@ -156,8 +157,8 @@ impl Journal {
     /// user ID that no process has. The plugin keeps its access through CAP_DAC_OVERRIDE.
     ///
     /// # Errors
-    /// `PermissionDenied` if the plugin lacks the capabilities for this, or the error of the file
-    /// system, for example because it cannot change owners.
+    /// `PermissionDenied` if the plugin lacks the capabilities for this. Otherwise an error of the
+    /// file system, for example if the file system cannot change owners.
     pub fn lend(&self, key: &Key) -> io::Result<OwnedFd> {
         if !capabilities::overrides_owners() {
             return Err(io::ErrorKind::PermissionDenied.into());
@@ -203,8 +204,8 @@ impl Journal {
             match Sandbox::read(&path) {
                 // Takes the key from the header, because a long file name is shortened.
                 Ok(sandbox) => keys.push(sandbox.header.key()),
-                // Its writer may still be running. Only the holder of the sandbox's lock can
-                // exclude that.
+                // The writer of this record may still be running. Only the holder of the sandbox's
+                // lock can exclude that.
                 Err(RecordError::CutOff | RecordError::Io(_)) => {}
                 Err(cause) => damaged.push(self.quarantine(&path, cause)),
             }

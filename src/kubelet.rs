@@ -5,8 +5,8 @@
 //! GetAllocatableResources ─────────▶ the resources that have devices on this node
 //! ```
 //!
-//! The API identifies pods by name, not by UID. For a moment after kubelet starts, it returns an
-//! empty list without an error. [`allocation`](crate::allocation) therefore compares the API's
+//! The API identifies pods by name, not by UID. For a moment after kubelet starts, the API returns
+//! an empty list without an error. [`allocation`](crate::allocation) therefore compares the API's
 //! answers with kubelet's checkpoint.
 
 mod devices;
@@ -23,10 +23,10 @@ pub use error::KubeletError;
 pub use pod_resources::PodResources;
 pub use usage::Usage;
 
-/// Asks kubelet for the devices of a pod and waits for the answer. For callers without a tokio
-/// runtime.
+/// Asks kubelet for the devices of a pod and waits for the answer. This is for callers without a
+/// tokio runtime.
 ///
-/// If the pod has no device of at least one of `resources`, this also asks kubelet which resources
+/// If the pod has no device of some resource in `resources`, this also asks kubelet which resources
 /// have devices on the node.
 pub fn ask(socket: &Path, namespace: &str, name: &str, resources: &[&str]) -> PodDevices {
     let runtime = tokio::runtime::Builder::new_current_thread()

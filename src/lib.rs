@@ -1,8 +1,8 @@
 //! Jackfield, a hardware-aware CNI delegating plugin.
 //!
-//! A pod requests networks in addition to the cluster network. Jackfield finds their definitions,
-//! runs other CNI plugins that attach the pod to one network after another, verifies the
-//! attachments over netlink, and reports them.
+//! A pod requests networks in addition to the cluster network. Jackfield finds the definitions of
+//! these networks and runs other CNI plugins, which attach the pod to one network after another.
+//! Jackfield verifies the attachments over netlink and reports them.
 //!
 //! ```text
 //! runtime ──env+stdin──▶ request ──▶ cluster ──▶ npwg ──▶ allocation ──▶ plan
@@ -10,8 +10,8 @@
 //! runtime ◀──one JSON── result ◀── publish ◀── npwg::status ◀── verify ◀── delegate (serial)
 //! ```
 //!
-//! The modules are listed in the order of that flow. Each module imports only modules above it,
-//! which `tests/documents/imports.rs` checks.
+//! The modules are listed in the order of that flow. Each module imports only modules that are
+//! listed before it. `tests/documents/imports.rs` checks this.
 
 // Modules that every other module may import.
 mod boot;
@@ -63,7 +63,7 @@ pub mod setup;
 
 pub mod cli;
 
-// Gives the fuzzer access to the parsers of files and messages that other programs write.
+// Exports the parsers of files and messages from other programs to the fuzzer.
 #[cfg(any(test, feature = "fuzzing"))]
 #[doc(hidden)]
 pub mod fuzzing;

@@ -7,8 +7,8 @@
 //! IPAMClaim ──▶ IpamClaim ────────────┘
 //! ```
 //!
-//! Reading is lenient where the specification is silent. A value that the specification calls
-//! invalid is refused with its key (NPWG 1.3 §4.1.2.1).
+//! The parsers are lenient where the specification is silent. They refuse a value that the
+//! specification calls invalid, and name its key (NPWG 1.3 §4.1.2.1).
 
 pub mod bandwidth;
 pub mod definition;
@@ -32,10 +32,10 @@ pub use requested_mac::RequestedMac;
 pub use selection::{ElementError, Selection, SelectionError};
 pub use status::{StatusAddresses, StatusDns, StatusEntry, StatusSource, merge_status};
 
-/// The annotation that selects a pod's networks: NPWG 1.3 §4.1.
+/// The annotation that selects a pod's networks (NPWG 1.3 §4.1).
 pub const NETWORKS_ANNOTATION: &str = "k8s.v1.cni.cncf.io/networks";
 
-/// The annotation that reports a pod's attachments: NPWG 1.3 §5.
+/// The annotation that reports a pod's attachments (NPWG 1.3 §5).
 pub const STATUS_ANNOTATION: &str = "k8s.v1.cni.cncf.io/network-status";
 
 /// Multus' annotation that replaces the cluster network of one pod.

@@ -1,10 +1,10 @@
-//! The CNI verbs. Each verb has a file, which shows its steps in order:
+//! The CNI verbs. The file of each verb shows the steps of the verb in order:
 //!
 //! ```text
 //! add     prepare ▶ journal ▶ baseline ▶ for each: delegate ▶ verify ▶ routes ▶ publish
 //! del     journal ▶ for each, last first: delegate ▶ restore ▶ forget
 //! check   journal ▶ for each: delegate ▶ verify
-//! gc      journal ▶ for each sandbox the runtime no longer names: del ▶ for each network: delegate
+//! gc      journal ▶ for each sandbox the runtime no longer lists: del ▶ for each network: delegate
 //! status  journal, cluster, programs ▶ delegates of the cluster network
 //! ```
 //!
@@ -54,7 +54,7 @@ use crate::request::{EnvironmentError, Request};
 /// Opens the links of a pod.
 pub type OpenLinks = dyn Fn(&PodNetns) -> Result<Box<dyn PodLinks>, KernelError>;
 
-/// Opens the links of devices: on the host for `None`, otherwise in that network namespace.
+/// Opens the links of devices in a network namespace, or on the host for `None`.
 pub type OpenDevices = dyn Fn(Option<&PodNetns>) -> Result<Box<dyn DeviceLinks>, KernelError>;
 
 /// Starts a process that retries a detachment ([`recovery::retry::retry`]). Does not wait for the
@@ -105,7 +105,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Returns a context for a part of this call with its own `deadline`. Notes of that part become
+    /// Returns a context with its own `deadline` for a part of this call. Notes of that part become
     /// notes of the call.
     #[must_use]
     pub fn until(&self, deadline: Instant) -> Context<'a> {
@@ -145,8 +145,8 @@ impl<'a> Context<'a> {
         self.notes.borrow_mut().push(note);
     }
 
-    /// Adds the warnings among `events` to the notes, so that the caller of the plugin sees them as
-    /// well as the pod's owner.
+    /// Adds the warnings among `events` to the notes, so that they appear in the log as well as in
+    /// the pod's events.
     fn note_warnings<'e>(&self, events: impl IntoIterator<Item = &'e Event>) {
         for event in events {
             if event.kind == EventKind::Warning {
@@ -155,7 +155,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Creates events for the pod's owner, if there are any.
+    /// Publishes `events` of the pod, if there are any.
     fn tell(&self, pod: Option<&PodName>, events: Vec<Event>) -> Result<(), ClusterError> {
         let Some(pod) = pod.filter(|_| !events.is_empty()) else {
             return Ok(());

@@ -1,5 +1,5 @@
 //! Turns everything known about a pod into an ordered list of [`Attachment`]s, or into the reasons
-//! why none of them may be attempted.
+//! to attach nothing.
 //!
 //! The module does no I/O, so `explain` and ADD make the same plan.
 
@@ -68,9 +68,10 @@ pub struct Inputs<'a> {
     pub catalog: &'a Catalog,
     /// The devices that kubelet allocated to the pod.
     pub allocation: &'a Allocation,
-    /// The deadline of the plan.
+    /// The time by which the plan must be ready.
     pub until: Instant,
-    /// The runtime's own capability arguments, for the cluster network only (NPWG 1.3 §7.5).
+    /// The capability arguments from the runtime. Only the cluster network gets them (NPWG 1.3
+    /// §7.5).
     pub runtime_config: CapabilityArgs,
 }
 

@@ -1,7 +1,7 @@
 //! One call of the runtime: reads the environment and stdin, and writes the answer to stdout.
 //!
-//! The answer to a failure is exactly one error document, even after a panic. libcni ignores stderr
-//! if stdout is not empty, so the document must contain the cause (CNI 1.1.0 §2, §5).
+//! A call that fails or panics writes exactly one error document. libcni ignores stderr if stdout
+//! is not empty, so the document must contain the cause (CNI 1.1.0 §2, §5).
 
 mod log;
 pub mod retry;
@@ -50,8 +50,8 @@ fn write_answer(outcome: &Result<String, Failure>, version: Version) -> ExitCode
     }
 }
 
-/// Runs the verb and writes the answer. If this returns a failure, the caller must write it. Sets
-/// `version` to the CNI version of the request as soon as stdin is parsed.
+/// Runs the verb and writes the answer. If `answer` returns a failure, the caller must write that
+/// failure. Sets `version` to the CNI version of the request as soon as stdin is parsed.
 fn answer(version: &mut Version) -> Result<ExitCode, Failure> {
     let call = Call::read(|name| std::env::var(name).ok())?;
     if call.verb == Verb::Version {
@@ -76,7 +76,7 @@ fn answer(version: &mut Version) -> Result<ExitCode, Failure> {
         let exit = write_answer(&outcome, *version);
         let failure = outcome.err().map(|failure| failure.to_cni());
         let mut figures = host.stopwatch.stop(&request.call, failure.as_ref());
-        // An ADD does not count the records, because the pod would wait for that.
+        // An ADD does not count the records, because counting would delay the pod.
         if request.call.verb != Verb::Add {
             figures.on_record = Some(host.journal.count());
         }
@@ -109,10 +109,10 @@ fn depth() -> Result<Depth, DepthError> {
     Depth::parse(std::env::var_os(DEPTH_VARIABLE).as_deref())
 }
 
-/// The answer of a Jackfield that another Jackfield runs as a delegate.
+/// The answer of a nested Jackfield, which another Jackfield runs as a delegate.
 ///
-/// Its ADD always fails, so there is nothing to detach. Its DEL succeeds, because the other
-/// Jackfield would never stop retrying a failed DEL.
+/// A nested ADD always fails, so there is nothing to detach. A nested DEL or GC succeeds, because
+/// the outer Jackfield would never stop retrying a failed DEL.
 fn nested_answer(verb: Verb, error: DepthError) -> Result<String, Failure> {
     match verb {
         Verb::Del | Verb::Gc => Ok(String::new()),
@@ -120,7 +120,8 @@ fn nested_answer(verb: Verb, error: DepthError) -> Result<String, Failure> {
     }
 }
 
-/// Removes the files that calls left in `/run/jackfield`. An uninstall runs this.
+/// Removes what calls left in `/run/jackfield`, except lock files that still exist. `jackfield
+/// uninstall` calls this.
 pub fn forget_locks() {
     let locks = std::path::Path::new(LOCK_DIR);
     let _ = std::fs::remove_dir(locks);
@@ -134,7 +135,7 @@ pub fn forget_locks() {
 /// Runs `act` with the real cluster, processes and kernel, as configured by `config`.
 ///
 /// # Errors
-/// The errors of `act`; and when Jackfield runs as its own delegate, or cannot find its own
+/// The errors of `act`, or an error if Jackfield runs as its own delegate or cannot find its own
 /// executable.
 pub fn with_host<T>(
     config: &NodeConfig,

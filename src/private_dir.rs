@@ -12,8 +12,9 @@ use crate::regular_file::found;
 /// The mode bits that let a group or others write to a directory.
 const WRITABLE_BY_OTHERS: u32 = 0o022;
 
-/// Refuses a directory to which a user other than root can write, and refuses a symlink. Accepts a
-/// missing directory, because the caller creates it afterwards.
+/// Refuses a directory that a user other than root owns or can write to. Refuses a symlink and
+/// every other file. Accepts a missing directory, because the caller creates the directory
+/// afterwards.
 ///
 /// # Errors
 /// `PermissionDenied` with the reason, or the error of the file system.
@@ -45,7 +46,7 @@ enum Exposure {
     Writable { mode: u32 },
 }
 
-/// Creates a directory that only root can enter, and its parents.
+/// Creates a directory and its missing parents. Only root can enter them.
 ///
 /// # Errors
 /// The error of the file system.

@@ -33,8 +33,8 @@ pub struct Request {
     pub call: Call,
     /// The node configuration from stdin.
     pub config: NodeConfig,
-    /// The text from stdin. Verbs read `prevResult`, `runtimeConfig` and the attachments that GC
-    /// keeps from it.
+    /// The JSON object from stdin. From it, verbs read `prevResult`, `runtimeConfig` and the
+    /// attachments that GC keeps.
     pub stdin: RawObject,
 }
 
@@ -50,8 +50,8 @@ impl Request {
         Ok(request)
     }
 
-    /// Like [`Request::new`] for a command line, where every verb works with every version of the
-    /// configuration.
+    /// Like [`Request::new`], but for a command line, where every verb works with every version of
+    /// the configuration.
     ///
     /// # Errors
     /// As [`Request::new`], except for the version.

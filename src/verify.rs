@@ -6,9 +6,10 @@
 //! PodLinks ──observe (waits for DAD)──▶ Observed ─┘
 //! ```
 //!
-//! ADD judges each attachment before it makes the next attachment, which may enslave the interface.
-//! CHECK judges each attachment again. The judgement does no I/O. The caller decides by the
-//! [`Weight`] of a finding whether the finding fails the attachment or becomes an event.
+//! ADD judges each attachment before it makes the next attachment, since the next attachment may
+//! enslave the interface. CHECK judges each attachment again. The judgement does no I/O. From the
+//! [`Weight`] of a finding, the caller decides whether the finding fails the attachment or becomes
+//! an event.
 
 mod finding;
 mod function;

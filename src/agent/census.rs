@@ -1,5 +1,5 @@
-//! The names of the pods on this node, from the cache, and of all definitions of the cluster, from
-//! a new list of the API server.
+//! The names of the pods on this node and of all definitions of the cluster. The pods come from the
+//! cache. The agent requests a new list of definitions from the API server.
 
 use tracing::warn;
 

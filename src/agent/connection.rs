@@ -9,8 +9,8 @@ use tracing::info;
 
 use crate::cluster::api::{ApiError, ApiServer};
 
-/// The interval between reads of the credentials. Kubelet replaces a token with a lifetime of one
-/// hour after 48 minutes.
+/// The interval between reads of the credentials. Kubelet replaces a one-hour token after 48
+/// minutes.
 const FRESH_FOR: Duration = Duration::from_secs(300);
 
 /// The connection to the API server with the current credentials.

@@ -2,7 +2,7 @@
 //!
 //! The agent reads a definition when a pod first selects it, and keeps it until the watch reports a
 //! change. The agent watches only the metadata of definitions, from the current resource version
-//! on. It never lists them, so the cost for the API server does not depend on their number.
+//! on. The watch needs no list, so its cost does not depend on the number of definitions.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -20,7 +20,7 @@ use crate::cluster::lookup::LookupError;
 use crate::npwg::{Definition, ObjectRef};
 
 /// The longest configuration that the cache keeps, in bytes. The agent reads a longer configuration
-/// at each use. Jackfield's own CustomResourceDefinition does not allow a longer configuration.
+/// at each use. Jackfield's CustomResourceDefinition does not allow a longer configuration.
 pub(super) const KEPT_TEXT: usize = 64 << 10;
 /// The memory for all definitions, in bytes.
 const BUDGET: usize = 1 << 20;
@@ -61,7 +61,7 @@ struct Entry {
     used: u64,
 }
 
-/// The definitions. If they exceed the budget, the least recently used definition is dropped first.
+/// The definitions. If they exceed the budget, the cache drops the least recently used definition.
 #[derive(Debug, Default)]
 pub(super) struct DefinitionCache {
     entries: RefCell<HashMap<ObjectRef, Entry>>,
@@ -127,8 +127,8 @@ impl DefinitionCache {
         }
     }
 
-    /// Notes that a watch begins. Drops all definitions, because they may have changed without a
-    /// watch.
+    /// Notes that a watch begins. Drops all definitions, because they may have changed while there
+    /// was no watch.
     pub(super) fn begin_watch(&self) {
         self.lose();
         self.is_watched.set(true);
@@ -139,9 +139,9 @@ impl DefinitionCache {
         self.heard.set(Some(Instant::now()));
     }
 
-    /// Drops a definition after the watch reported this version of it or its deletion. Keeps a
-    /// definition that already has this version, because the agent may have read it before the
-    /// watch reported it.
+    /// Drops a definition after the watch reported a change or its deletion. Keeps the definition
+    /// if it already has the reported `version`, because the agent may have read it before the
+    /// watch reported the change.
     fn changed(&self, object: &ObjectRef, version: &str) {
         self.readings.borrow_mut().remove(object);
         let is_known = self

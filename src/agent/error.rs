@@ -55,7 +55,7 @@ pub enum PrivilegeError {
 /// Why the agent cannot listen on its socket.
 #[derive(Debug, thiserror::Error)]
 pub enum SocketError {
-    /// The directory of the socket cannot be created or closed to other users.
+    /// The directory of the socket cannot be created, or access by other users cannot be removed.
     #[error("its directory: {0}")]
     Directory(#[source] io::Error),
     /// The directory of the socket is open to other users and contains other files.

@@ -18,7 +18,7 @@ use super::cache::Cache;
 use super::device_usage::DeviceUsage;
 use super::metrics::{Exposition, Metrics};
 
-/// The limit of concurrent connections. Plugins use the socket, so it does not affect them.
+/// The limit of concurrent connections. It does not affect plugins, which use the socket.
 const CONNECTIONS: usize = 8;
 /// The largest header of a request, in bytes.
 const MAX_HEADER: usize = 8 << 10;
@@ -33,8 +33,8 @@ const TAKEN_PAUSE: Duration = Duration::from_secs(1);
 const METRICS: &str = "/metrics";
 const TEXT: &str = "text/plain; charset=utf-8";
 
-/// Binds the address as soon as it is free. Any user of the node can occupy the address, so this is
-/// no reason for the agent to end.
+/// Binds the address as soon as it is free. Any user of the node can occupy the address, so the
+/// agent waits instead of ending with an error.
 async fn listen(address: SocketAddr) -> TcpListener {
     let mut is_logged = false;
     loop {
@@ -65,7 +65,7 @@ impl Pages {
     }
 
     /// Serves the pages and never returns. At the limit, a new connection replaces the oldest, so
-    /// that a client with many idle connections does not keep others out.
+    /// that a client with many idle connections does not keep other clients out.
     async fn serve_on(self, listener: TcpListener) {
         let mut connections: VecDeque<JoinHandle<()>> = VecDeque::new();
         loop {
@@ -76,7 +76,7 @@ impl Pages {
                         && let Some(oldest) = connections.pop_front()
                     {
                         oldest.abort();
-                        // Its descriptor must be closed before the next one is opened.
+                        // Wait until the descriptor of the oldest connection is closed.
                         let _ = oldest.await;
                     }
                     let pages = self.clone();
@@ -95,7 +95,7 @@ impl Pages {
 
     async fn converse(&self, stream: TcpStream) {
         let service = service_fn(async |request| self.answer(&request));
-        // A client that closes the connection is no reason for a log line.
+        // Clients may close the connection at any time, so the error is not logged.
         let _ = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(PATIENCE)

@@ -1,4 +1,4 @@
-//! Look-ups in the cache. An object that is not in the cache is read from the API server.
+//! Look-ups in the cache. The agent reads an object that is not in the cache from the API server.
 
 use std::cell::RefCell;
 use std::path::Path;
@@ -20,22 +20,22 @@ use crate::npwg::{Dialect, IpamClaim, ObjectRef};
 
 /// The memory for the definitions in all pending answers, in KiB.
 const ROOM: usize = 1024;
-/// The number of definitions that the agent copies from its cache at once, in addition to [`ROOM`].
+/// How many definitions the agent copies from its cache at the same time, in addition to [`ROOM`].
 const COPIES: usize = 8;
-/// The default socket of kubelet's pod-resources API, used until a question names its socket.
+/// The default socket of kubelet's pod-resources API, used until a question names a socket.
 const KUBELET: &str = "/var/lib/kubelet/pod-resources/kubelet.sock";
 
-/// The number of definitions that the agent reads at once for the cache.
+/// How many definitions the agent reads for the cache at the same time.
 const READS: usize = 8;
-/// The largest definition that the agent reads for the cache, in bytes. It has room for a
+/// The largest definition that the agent reads for the cache, in bytes. This is enough for a
 /// configuration of [`KEPT_TEXT`] and the copy that `kubectl apply` puts into an annotation.
 const READ_TO_KEEP: usize = 256 << 10;
-/// The number of definitions of a pod that the agent reads before the ADD of the pod needs them.
+/// How many definitions of a pod the agent reads before the ADD of the pod asks for them.
 const FORESEEN: usize = 32;
-/// The number of pods for which the agent reads definitions in advance at once.
+/// For how many pods the agent reads definitions in advance at the same time.
 const FORESIGHT: usize = 4;
-/// The number of pods outside the cache that the agent reads at once. Each may be as long as etcd
-/// allows.
+/// How many pods outside the cache the agent reads at the same time. Each pod may be as long as
+/// etcd allows.
 const PODS: usize = 2;
 
 /// Everything that the agent can look up.
@@ -43,15 +43,15 @@ const PODS: usize = 2;
 pub(super) struct Knowledge {
     /// The name of this node.
     pub(super) node: String,
-    /// The objects that need no request.
+    /// The objects that the agent can look up without a request.
     pub(super) cache: Rc<Cache>,
     /// The free memory for the definitions in pending answers, in KiB.
     pub(super) room: Semaphore,
     /// Permits to copy a definition from the cache.
     pub(super) copies: Semaphore,
-    /// The permit to hold a definition that is not in the cache.
+    /// The permit for the memory of a definition that is not in the cache.
     pub(super) turn: Semaphore,
-    /// Permits to hold a pod that is not in the cache.
+    /// Permits for the memory of a pod that is not in the cache.
     pub(super) pod_turns: Semaphore,
     /// The metrics of the agent.
     pub(super) metrics: Rc<Metrics>,
@@ -63,7 +63,7 @@ pub(super) struct Knowledge {
 }
 
 impl Knowledge {
-    /// Looks objects up in `cache`, or over `connection` if the cache does not have them.
+    /// Creates look-ups in `cache`, and over `connection` for objects that the cache does not have.
     pub(super) fn new(
         node: String,
         cache: Rc<Cache>,
@@ -107,7 +107,8 @@ impl Knowledge {
         }
     }
 
-    /// Asks the API server. If it refuses the credentials, reads them again and asks once more.
+    /// Asks the API server. If the server refuses the credentials, reads them again and asks once
+    /// more.
     async fn ask<T, E>(
         &self,
         is_refused: impl FnOnce(&E) -> bool,
@@ -121,14 +122,14 @@ impl Knowledge {
         }
     }
 
-    /// Returns a pod from the cache, if the cache has all of it.
+    /// Returns a pod from the cache, if the cache has the whole pod.
     pub(super) fn cached_pod(&self, namespace: &str, name: &str) -> Option<PodView> {
         let pod = ObjectRef::new(namespace, name).ok()?;
         let view = self.cache.pods.get(&pod)?;
         (!view.is_partial).then(|| PodView::clone(&view))
     }
 
-    /// Reads a pod from the API server. The caller holds one of the permits for pods.
+    /// Reads a pod from the API server. The caller must hold a permit of `pod_turns`.
     pub(super) async fn current_pod(
         &self,
         namespace: &str,
@@ -196,9 +197,9 @@ impl Knowledge {
         Ok((known, version))
     }
 
-    /// Reads a new pod's definitions in advance, before its ADD asks for them. Does so for at
-    /// most [`FORESIGHT`] pods at once and skips other pods. The agent reads their definitions when
-    /// their ADDs ask for them.
+    /// Reads a new pod's definitions before its ADD asks for them. Skips the pod if the agent is
+    /// already doing this for [`FORESIGHT`] pods. Then it reads the definitions when the ADD asks
+    /// for them.
     pub(super) fn foresee(self: &Rc<Self>, pod: &ObjectRef, view: &PodView) {
         if view.status.is_some() || view.is_unattached || self.cache.pods.get(pod).is_some() {
             return;
@@ -219,7 +220,7 @@ impl Knowledge {
         let this = Rc::clone(self);
         tokio::task::spawn_local(async move {
             for object in selected {
-                // The watch drops a read if the definition changes meanwhile, so repeat it once.
+                // The watch drops a read if the definition changes during the read. Retry once.
                 for _ in 0..2 {
                     let is_wanted = !this.cache.definitions.has(&object);
                     // The ADD of the pod reports the error.

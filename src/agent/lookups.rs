@@ -1,9 +1,9 @@
 //! The look-ups for one question, and a limit on the memory of its answer.
 //!
-//! The definitions in all pending answers share a limited room (`ROOM` in `knowledge.rs`). The agent
-//! sends a definition that does not fit by itself, before the answer. Such definitions need memory too:
-//! the agent copies a few of them from its cache at once (`COPIES`), and reads one definition outside
-//! its cache at a time.
+//! The definitions in all pending answers share a limited amount of memory (`ROOM` in
+//! `knowledge.rs`). If a definition does not fit, the agent sends it in a separate message before
+//! the answer. Separate messages need memory too. The agent therefore copies at most `COPIES`
+//! definitions from its cache at the same time, and reads definitions outside its cache one by one.
 
 use std::cell::{Cell, RefCell};
 use std::path::Path;
@@ -28,7 +28,7 @@ pub(super) struct QuestionLookups<'a, 's> {
     knowledge: &'a Knowledge,
     /// The connection to the plugin, if the plugin accepts definitions before the answer.
     plugin: Option<Mutex<&'s mut UnixStream>>,
-    /// The permits that the answer holds.
+    /// The permits for the memory of the answer.
     taken: RefCell<Vec<SemaphorePermit<'a>>>,
     is_plugin_gone: Cell<bool>,
 }
@@ -50,7 +50,8 @@ impl<'a, 's> QuestionLookups<'a, 's> {
         self.is_plugin_gone.get()
     }
 
-    /// Returns the permits that the answer holds. The caller drops them once the answer is sent.
+    /// Returns the permits for the memory of the answer. The caller drops them once the answer is
+    /// sent.
     pub(super) fn close(self) -> Vec<SemaphorePermit<'a>> {
         self.taken.into_inner()
     }
@@ -65,8 +66,8 @@ impl<'a, 's> QuestionLookups<'a, 's> {
         true
     }
 
-    /// Sends a definition from the cache by itself. Does not wait for definitions that the agent is
-    /// reading, so that a pod with long definitions does not delay other pods.
+    /// Sends a definition from the cache in a separate message. Does not wait for definitions that
+    /// the agent is reading, so that a pod with long definitions does not delay other pods.
     async fn send_cached(
         &self,
         object: &ObjectRef,
@@ -78,7 +79,7 @@ impl<'a, 's> QuestionLookups<'a, 's> {
         Ok(for_answer(&definition.object, &definition.resource_name))
     }
 
-    /// Reads a definition that is not in the cache and sends it by itself.
+    /// Reads a definition that is not in the cache and sends it in a separate message.
     async fn read_and_send(&self, object: &ObjectRef) -> Result<Definition, LookupError> {
         let _turn = self.knowledge.turn.acquire().await?;
         // This block drops `text`, so the agent holds only `part` while the plugin reads.
@@ -102,7 +103,8 @@ impl<'a, 's> QuestionLookups<'a, 's> {
     }
 }
 
-/// Returns the definition for the answer, without the configuration that was sent before.
+/// Returns the definition for the answer, without the configuration. The agent has already sent the
+/// configuration.
 fn for_answer(object: &ObjectRef, resource_name: &Option<String>) -> Definition {
     Definition {
         object: object.clone(),
@@ -124,8 +126,7 @@ impl Lookup for QuestionLookups<'_, '_> {
         let turn = self.knowledge.pod_turns.acquire().await;
         let fetched = self.knowledge.current_pod(namespace, name).await;
         if matches!(&fetched, Ok(Some(view)) if view.is_long()) {
-            // The answer also contains the texts of the pod, so the permit is needed until the
-            // answer is sent.
+            // The answer contains the pod's texts too. Keep the permit until the answer is sent.
             self.taken.borrow_mut().extend(turn);
         }
         fetched

@@ -1,4 +1,5 @@
-//! Events about the node itself. The agent retries until the API server takes them.
+//! Events about the node itself. The agent retries each event until the API server creates or
+//! refuses it.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -13,7 +14,7 @@ use super::pause::Pause;
 use crate::cluster::api::{EventContext, create_node_event};
 use crate::cluster::{Event, Installation, InstallationState, owed_writes};
 
-/// The number of events that wait for the API server. A further event replaces the oldest.
+/// The most events that wait for the API server. A further event replaces the oldest.
 const MOST: usize = 16;
 /// The longest pause after repeated failures.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);

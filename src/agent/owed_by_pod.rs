@@ -24,7 +24,7 @@ type Order = (bool, String);
 pub(super) struct OwedByPod {
     owed: OwedWrites,
     pods: RefCell<BTreeMap<PodName, BTreeSet<Order>>>,
-    /// The names of all files that were read, including files that are no owed writes.
+    /// The names of all files that were read, including files that are not owed writes.
     files_read: RefCell<HashSet<String>>,
     /// Publications that plugins could not write to disk. They are lost when the agent ends.
     in_memory: RefCell<BTreeMap<PodName, PublicationInMemory>>,
@@ -50,7 +50,7 @@ struct PublicationInMemory {
     size: usize,
 }
 
-/// Everything that is owed for one pod.
+/// The owed writes of one pod, merged into one publication.
 #[derive(Debug, PartialEq)]
 pub(super) struct DuePublication {
     pub(super) publication: Publication,
@@ -73,7 +73,7 @@ impl OwedByPod {
     /// Lists the directory and reads the new files. Other tasks may run between two files.
     ///
     /// # Errors
-    /// If the directory was removed from the node while it is mounted in the agent's container.
+    /// If the directory was removed from the node while it was mounted in the agent's container.
     pub(super) async fn look(&self) -> io::Result<()> {
         if self.owed.is_removed() {
             let cause = "it was removed from the node while it was mounted here";
@@ -185,8 +185,8 @@ impl OwedByPod {
         for file in &due.files {
             match self.owed.forget(&file.1) {
                 Ok(()) => self.drop_file(pod, file),
-                // The agent publishes it again. That changes nothing, because the status is the
-                // same and the events have the same names.
+                // The agent will publish this write again. This changes nothing, because the status
+                // is the same and the events have the same names.
                 Err(error) => warn!(
                     "cannot remove owed write {}: {error}; make it writable to root",
                     file.1

@@ -34,8 +34,8 @@ impl Pause {
     }
 
     /// Begins the next pause and returns its length. A failure during a pause does not double the
-    /// pause. A random part of up to a quarter is added, because all nodes lose the API server at
-    /// the same time.
+    /// pause. Adds a random part of up to a quarter, because all nodes lose the API server at the
+    /// same time.
     pub(super) fn lengthen(&self, longest: Duration, least: Duration) -> Duration {
         let pause = match self.state.get() {
             None => FIRST,

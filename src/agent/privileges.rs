@@ -11,10 +11,10 @@ use super::PrivilegeError;
 /// # Errors
 /// If the process still has a capability.
 pub(super) fn give_up() -> Result<(), PrivilegeError> {
-    // Otherwise a program that a process of user 0 executes would regain capabilities.
+    // Otherwise a process of user 0 would regain capabilities when it executes a program.
     nix::sys::prctl::set_no_new_privs()?;
-    // Only a process with CAP_SETPCAP may shrink the bounding set. Without this capability, the
-    // process cannot gain what is in the bounding set, because of `no_new_privs`.
+    // Only a process with CAP_SETPCAP may shrink the bounding set. Without CAP_SETPCAP, the set
+    // can stay, because `no_new_privs` keeps the process from gaining its capabilities.
     if caps::has_cap(None, CapSet::Effective, Capability::CAP_SETPCAP).unwrap_or(false) {
         let bounding = caps::read(None, CapSet::Bounding)?;
         for capability in bounding {

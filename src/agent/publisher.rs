@@ -1,5 +1,5 @@
-//! Publishes owed writes as soon as possible. Writes nothing twice, and nothing to a later pod of
-//! the same name.
+//! Publishes owed writes as soon as possible. A repeated write changes nothing. No write reaches a
+//! later pod of the same name.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ use super::pause::Pause;
 use crate::cluster::api::{EventContext, PublishError, PublishOutcome, publish};
 use crate::cluster::{OwedWrites, PodName};
 
-/// The number of pods whose writes the agent publishes at once.
+/// For how many pods the agent publishes writes at the same time.
 const AT_ONCE: usize = 4;
 /// The interval between scans of the directory without a message from a plugin. A plugin may have
 /// died before it sent its message.
@@ -38,7 +38,7 @@ pub(super) struct Publisher {
     pub(super) waiting: OwedByPod,
     knowledge: Rc<Knowledge>,
     wake: Notify,
-    /// The pause after the API server failed as a whole.
+    /// The pause of all writes after the API server failed.
     away: Pause,
     refused: RefCell<BTreeMap<PodName, Pause>>,
 }
@@ -70,8 +70,8 @@ impl Publisher {
     /// Publishes owed writes and returns only on an error.
     ///
     /// # Errors
-    /// If the directory of owed writes was removed from the node while it is mounted in the agent's
-    /// container.
+    /// If the directory of owed writes was removed from the node while it was mounted in the
+    /// agent's container.
     pub(super) async fn run(self: Rc<Self>) -> io::Result<Infallible> {
         loop {
             self.waiting.look().await?;
@@ -125,7 +125,7 @@ impl Publisher {
                     "the pod is gone; its owed write is dropped"
                 );
             }
-            // The mirror may come later. The DEL of the pod's last sandbox drops the write.
+            // The mirror pod may appear later. The DEL of the pod's last sandbox drops the write.
             Ok(PublishOutcome::NoMirror) => {
                 let pause = self.pause(&pod, LONGEST_MIRROR_PAUSE);
                 return self.still_owed(&pod, pause, &"its mirror pod is not in the cluster yet");

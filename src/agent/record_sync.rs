@@ -13,7 +13,7 @@ use tracing::warn;
 
 use super::AgentError;
 
-/// The number of records that wait for the thread. The agent drops further records, and the kernel
+/// The most records that wait for the thread. The agent does not sync further records. The kernel
 /// writes them back later.
 const WAITING: usize = 256;
 

@@ -29,13 +29,13 @@ use crate::cluster::{Event, Figures, Question};
 
 /// The limit of concurrent connections. Further connections wait in the queue of the kernel.
 const CONNECTIONS: usize = 512;
-/// The time limit for the first message of a connection, and for the rest of a message that has
-/// begun.
+/// The time limit for the first message of a connection, and for the remaining bytes of a message
+/// that has begun.
 const ARRIVAL: Duration = Duration::from_secs(5);
 /// How long a plugin may keep its connection open without a message. This is longer than the
 /// longest deadline of an ADD.
 const PATIENCE: Duration = Duration::from_secs(600);
-/// The shortest absence of the agent that gets an event, in seconds. An upgrade takes less time.
+/// The shortest absence of the agent that causes an event, in seconds. An upgrade takes less time.
 const LONG_SILENCE: u64 = 60;
 /// The pause after a connection could not be accepted.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -205,8 +205,8 @@ impl PluginService {
     }
 }
 
-/// Receives the next message, and the record that may come with it. Once the message has begun, its
-/// rest must arrive within [`ARRIVAL`].
+/// Receives the next message, and the descriptor of a journal record if one comes with the message.
+/// Once the message has begun, its remaining bytes must arrive within [`ARRIVAL`].
 async fn receive(stream: &mut UnixStream) -> Result<(ToAgent, Option<OwnedFd>), FrameError> {
     let mut header = [0; HEADER];
     let first = stream.async_io(Interest::READABLE, || {

@@ -12,7 +12,7 @@ use tracing::warn;
 use super::{AgentError, SocketError};
 use crate::private_dir;
 
-/// How long the previous agent may take to end. A new agent may start while it still runs.
+/// How long the previous agent may take to end after a new agent has started.
 const TAKE_OVER: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(200);
 
@@ -27,11 +27,11 @@ pub(super) struct AgentSocket {
 }
 
 impl AgentSocket {
-    /// Binds `path` with mode 0600, in a directory with mode 0700 that contains only the socket.
+    /// Binds `path` with mode 0600, in a directory with mode 0700.
     ///
-    /// Closes a directory that is open to other users, or refuses it if it contains other files.
-    /// Replaces the socket of a dead agent, and refuses any other file at `path`. If another agent
-    /// listens on the socket, waits for that agent to end.
+    /// If other users have access to the directory, removes their access. If it contains other
+    /// files too, fails instead. Replaces the socket of a dead agent, and fails if any other file
+    /// is at `path`. If another agent listens on the socket, waits for that agent to end.
     ///
     /// # Errors
     /// [`AgentError::Socket`].
@@ -151,7 +151,7 @@ mod tests {
         matches!(error, AgentError::Socket { source, .. } if is_expected(source))
     }
 
-    /// The directory is like that of `--socket /run/agent.sock`.
+    /// The directory `shared` is like `/run`, the directory of `--socket /run/agent.sock`.
     #[test]
     fn a_directory_that_others_use_stays_as_it_is() {
         let dir = tempfile::tempdir().unwrap();

@@ -22,20 +22,20 @@ use crate::cluster::api::{ApiError, ApiServer, PodView, SliceView};
 use crate::npwg::ObjectRef;
 use objects::ObjectWatch;
 
-/// The longest pause after repeated failures. It protects an API server that is starting, because
-/// the agents of all nodes wait for it.
+/// The longest pause after repeated failures. The pause protects an API server that is starting
+/// while the agents of all nodes wait for it.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 /// The longest pause before a retry for a kind that the cluster does not have.
 const ABSENT_PAUSE: Duration = Duration::from_secs(10);
-/// The longest pause before the agent reads refused credentials again.
+/// The longest pause before the agent reads the credentials again after a refusal.
 const CREDENTIALS_PAUSE: Duration = Duration::from_secs(5);
 /// The shortest interval between the beginnings of two watches.
 const SHORTEST: Duration = Duration::from_secs(1);
 /// The HTTP status for a resource version that the API server no longer has.
 const GONE: u16 = 410;
 
-/// Watches the pods of this node and never returns. An event shows that the API server answers
-/// again, so the publisher then retries owed writes.
+/// Watches the pods of this node and never returns. A list or an event shows that the API server
+/// answers. The publisher then retries owed writes.
 pub(super) async fn pods(knowledge: Rc<Knowledge>, publisher: Rc<Publisher>) {
     let objects = Objects::pods(&knowledge.node);
     let pods = ObjectWatch {

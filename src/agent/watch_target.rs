@@ -13,7 +13,7 @@ pub(super) trait WatchTarget {
     /// Handles an event.
     fn take(&self, event: Event<'_>);
 
-    /// Notes that events may be lost, so that the watch has to begin again.
+    /// Notes that the watch may have missed events and has to begin again.
     fn lose(&self);
 
     /// Notes that the cluster does not have the kind of the objects.

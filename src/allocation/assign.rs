@@ -16,9 +16,9 @@ pub struct Wish<'a> {
 /// Returns a device for each wish, or the reason why the network gets none. The wishes are in the
 /// order in which the networks are attached.
 ///
-/// Wishes that name a device come first. They get it if it is one of the pod's devices. Every other
-/// wish with a resource gets the next free device of that resource. A resource that counts
-/// something other than devices gives no device.
+/// Wishes that name a device come first. Each of them gets its device if the pod has the device.
+/// Every other wish with a resource gets the next free device of that resource. A wish for a
+/// resource that counts something other than devices gets none.
 pub fn assign(
     allocation: &Allocation,
     wishes: &[Wish<'_>],

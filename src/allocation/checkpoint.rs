@@ -1,8 +1,8 @@
 //! kubelet's own record of devices: `kubelet_internal_checkpoint`.
 //!
-//! The file is valid at any time, even while kubelet restarts and its pod-resources API answers
-//! with empty lists. An entry of a deleted pod stays until the next allocation, so only the UID of
-//! an entry identifies the pod. kubelet replaces the file atomically. Jackfield does not verify the
+//! The file is valid at any time, even while kubelet restarts and its pod-resources API returns
+//! empty lists. An entry of a deleted pod stays until the next allocation, so only the UID of an
+//! entry identifies the pod. kubelet replaces the file atomically. Jackfield does not verify the
 //! checksum, because kubelet computes it over the text form of Go structures.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -140,7 +140,7 @@ fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     T::deserialize(input).map(Some)
 }
 
-/// Reads the identifiers of devices. kubelet groups them by NUMA node, and before Kubernetes 1.20
+/// Reads the identifiers of devices. kubelet groups them by NUMA node. Before Kubernetes 1.20, it
 /// wrote one list. `null` means that there are none.
 fn of_all_nodes<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<String>, D::Error> {
     #[derive(Deserialize)]

@@ -1,7 +1,7 @@
 //! kubelet's own record of claims (DRA): the file `dra_manager_state`, in the parent of the
-//! directory that contains kubelet's checkpoint.
+//! checkpoint's directory.
 //!
-//! Like the checkpoint and unlike the pod-resources API, it identifies pods by UID.
+//! Like the checkpoint and unlike the pod-resources API, the file identifies pods by UID.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -50,7 +50,7 @@ struct File {
 }
 
 impl Claims {
-    /// The path of the record of claims of the kubelet with this checkpoint.
+    /// The path of kubelet's record of claims, from the path of kubelet's checkpoint.
     pub(super) fn path(checkpoint: &Path) -> PathBuf {
         let root = checkpoint.parent().and_then(Path::parent);
         root.unwrap_or(Path::new("/")).join("dra_manager_state")

@@ -5,8 +5,8 @@ use std::fmt;
 use device_info::PciAddress;
 use serde::{Deserialize, Serialize};
 
-/// A device of a pod, which belongs to one attachment until it is detached. The journal stores the
-/// device, so that CHECK and DEL act on the same device.
+/// A device of a pod. It belongs to one attachment until Jackfield detaches that attachment. The
+/// journal stores the device, so that CHECK and DEL act on the same device.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AllocatedDevice {
     /// The identifier that kubelet allocated: a PCI address, a vDPA device, a subfunction, or an
@@ -18,18 +18,18 @@ pub struct AllocatedDevice {
     /// plugin's own format.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub driver: Option<String>,
-    /// The source that names the device as the pod's. Records of older releases have `None`.
+    /// The source that lists the device for the pod. Records of older releases have `None`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub origin: Option<Origin>,
 }
 
-/// The source that names a device as the pod's.
+/// The source that lists a device for a pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Origin {
     /// The pod's manifest, in the embedded cluster.
     Manifest,
-    /// kubelet's pod-resources API. kubelet's checkpoint lists the device for this pod, too.
+    /// kubelet's pod-resources API. kubelet's checkpoint also lists the device for this pod.
     PodResources,
     /// kubelet's checkpoint alone.
     Checkpoint,
@@ -50,7 +50,8 @@ impl fmt::Display for Origin {
 }
 
 impl AllocatedDevice {
-    /// The PCI address of the device, if it is a PCI function. Other devices may be shared.
+    /// The PCI address of the device, if it is a PCI function. Several pods may share another
+    /// device.
     pub fn pci(&self) -> Option<PciAddress> {
         self.id.parse().ok()
     }

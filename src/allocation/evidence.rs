@@ -1,4 +1,4 @@
-//! The evidence on a pod's devices at one moment, and the verdicts that follow from it.
+//! The evidence on a pod's devices at one moment, and the verdict on each resource.
 
 mod claim_devices;
 mod index;
@@ -105,7 +105,7 @@ impl<'a> Evidence<'a> {
             let ids = of_plugins.iter().cloned().chain(of_claims).collect();
             return Verdict::certain(Supply::Devices { ids, origin });
         }
-        // kubelet knows the pod, and its answer has no device of the resource.
+        // kubelet knows the pod, and pod-resources lists no device of the resource for it.
         let has_none = self.kubelet_knows_the_node() && self.index.of_plugins(resource).is_empty();
         let empty = Checkpoint::default();
         let checkpoint = match &self.checkpoint {
@@ -146,8 +146,8 @@ impl<'a> Evidence<'a> {
         Verdict::not_yet(missing)
     }
 
-    /// All devices of the pod by resource, including resources that no definition names. Devices of
-    /// claims without a resource are listed by driver.
+    /// All devices of the pod by resource, including resources that no definition names. If the
+    /// ResourceSlice of a claim's device names no resource, the device is listed by driver.
     pub(super) fn everything(&self) -> BTreeMap<String, Supply> {
         let of_plugins = self.own.keys().map(String::as_str);
         let names = of_plugins.chain(self.index.by_resource.keys().copied());
@@ -167,8 +167,7 @@ impl<'a> Evidence<'a> {
         all
     }
 
-    /// A remark if pod-resources names devices of a resource that the checkpoint does not list for
-    /// this pod.
+    /// A remark if pod-resources names devices that the checkpoint does not list for this pod.
     pub(super) fn remark(&self, resource: &str) -> Option<AllocationRemark> {
         let own = self.own.get(resource)?.iter();
         let own: HashSet<Cow<'_, str>> = own.map(|id| canonical(id)).collect();
@@ -198,9 +197,9 @@ impl<'a> Evidence<'a> {
     }
 }
 
-/// The order of containers in which their devices are listed. First come the pod's lasting
-/// containers, side-cars before the others. Then come containers that only kubelet names.
-/// Containers that end before the others start come last, since kubelet reuses their devices.
+/// The order of containers in which their devices are listed: sidecars, app containers, containers
+/// that only kubelet names, and init containers that run to completion. Such init containers come
+/// last because kubelet reuses their devices.
 fn order<'a>(sources: &Sources<'a>, pod_resources: Option<&'a PodDevices>) -> Vec<&'a str> {
     let own = || sources.pod.into_iter().flat_map(|pod| &pod.containers);
     let names: HashSet<&str> = own().map(|it| it.name.as_str()).collect();

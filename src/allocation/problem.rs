@@ -30,7 +30,7 @@ pub enum AssignError {
     },
     /// The pod names a device that it does not have.
     #[error(
-        "deviceID {id:?}{} is no device of this pod, which has {}; \
+        "deviceID {id:?}{} is not a device of this pod, which has {}; \
          name one of those or leave deviceID out",
         .resource.iter().map(|name| format!(" of resource {name}")).collect::<String>(),
         counted(own)
@@ -44,7 +44,7 @@ pub enum AssignError {
         own: Vec<String>,
     },
     /// The pod names this device for two networks.
-    #[error("deviceID {0:?} is named for two networks of the pod; give each its own")]
+    #[error("deviceID {0:?} is named for two networks of the pod; name one device per network")]
     Twice(String),
     /// The pod's devices of the resource are unknown.
     #[error("devices of resource {resource}: {cause}")]
@@ -73,8 +73,8 @@ fn counted(devices: &[String]) -> String {
 pub enum UnknownCause {
     /// The call's deadline passed before the devices were judged.
     #[error(
-        "the call's deadline passed before they were looked at; raise deadlines.add, or let the pod \
-         use fewer resources"
+        "the call's deadline passed before Jackfield checked them; raise deadlines.add, or let the \
+         pod use fewer resources"
     )]
     NoTime,
     /// Neither the runtime nor the cluster names the pod's UID.
@@ -90,8 +90,8 @@ pub enum UnknownCause {
     },
     /// kubelet's checkpoint has fewer devices of the pod than its containers request.
     #[error(
-        "kubelet's checkpoint {} has {recorded} of {requested} for this pod, UID {uid} \
-         ({pod_resources}); recreate the pod, or restart kubelet",
+        "kubelet's checkpoint {} lists {recorded} of the {requested} requested devices for \
+         this pod, UID {uid} ({pod_resources}); recreate the pod, or restart kubelet",
         .file.display()
     )]
     Missing {
@@ -106,8 +106,8 @@ pub enum UnknownCause {
         /// The answer of pod-resources.
         pod_resources: PodResourcesAnswer,
     },
-    /// kubelet's answer does not show whether the pod has devices. Holds the report if there is no
-    /// answer.
+    /// kubelet's answer does not show whether the pod has devices. Contains the report if there is
+    /// no answer.
     #[error(
         "cannot find out whether the pod has any: {}",
         .0.as_deref().unwrap_or("kubelet does not know the pod; look into kubelet's log")
@@ -116,7 +116,7 @@ pub enum UnknownCause {
     /// The pod has claims, but there was no request to kubelet about them.
     #[error("the pod has resource claims, and kubelet was not asked about them")]
     ClaimsNotAsked,
-    /// kubelet names no device of the pod's claims. Holds the report if there is no answer.
+    /// kubelet names no device of the pod's claims. Contains the report if there is no answer.
     #[error(
         "the pod has resource claims, but their devices are unknown: {}",
         .0.as_deref().unwrap_or("kubelet names none; look into kubelet's log")
@@ -240,13 +240,13 @@ pub struct CheckpointError {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CheckpointCause {
     /// The file does not exist.
-    #[error("is not there")]
+    #[error("does not exist")]
     Missing,
     /// The file cannot be read.
     #[error("cannot be read: {0}")]
     Unreadable(SharedError),
-    /// The file is not a complete JSON document.
-    #[error("is torn: {0}")]
+    /// The file is not valid JSON, for example because it is incomplete.
+    #[error("is not valid JSON: {0}")]
     Torn(ParserError),
     /// Jackfield does not know the type of a value.
     #[error("is of an unknown version: {0}")]
@@ -274,7 +274,7 @@ impl Problem for CheckpointError {
                  jackfield.io/devices"
             }
             CheckpointCause::Unreadable(_) => "correct kubeletCheckpoint",
-            CheckpointCause::Torn(_) => "restart kubelet, which writes it anew",
+            CheckpointCause::Torn(_) => "restart kubelet, which rewrites it",
             CheckpointCause::UnknownType(_) | CheckpointCause::NoEntries => {
                 "use a version of Jackfield that supports this kubelet"
             }

@@ -20,8 +20,8 @@ pub(super) fn read_object(
     parse(&text).map_err(|cause| CommandError::ConfJson(file.to_owned(), cause))
 }
 
-/// Reads what the runtime would pass on stdin. For a list whose first plugin is Jackfield, that is
-/// Jackfield's part of the list. Any other file is passed unchanged.
+/// Reads what the runtime would pass on stdin: from a list whose first plugin is Jackfield, the
+/// part of Jackfield; from any other file, its whole content.
 pub(super) fn read_conf(file: &Path) -> Result<RawObject, CommandError> {
     read_object(file, |text| {
         let list = RawObject::parse_stdin(text).ok();
@@ -54,7 +54,7 @@ pub(super) fn request(
     Ok(request)
 }
 
-/// Runs a verb on this node, and prints its notes.
+/// Runs a verb on this node, and prints the notes of the verb.
 pub(super) fn run<T>(
     request: &Request,
     time: Duration,

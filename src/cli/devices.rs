@@ -74,7 +74,8 @@ pub(super) fn devices(args: &DevicesArgs) -> Result<(), CommandError> {
 }
 
 /// The pods that have the devices. If this process may not read the journal or enter network
-/// namespaces, it notes that and returns what it could find, so that the hardware is still shown.
+/// namespaces, it prints a note and returns what it could find, so that the command can still show
+/// the hardware.
 fn usage(inventory: &Inventory, journal: &Journal) -> Usage {
     let users = match journal.device_users() {
         Ok(users) => users,

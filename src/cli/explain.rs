@@ -105,27 +105,27 @@ fn notes(prepared: &Prepared) -> Vec<String> {
 /// Whether the ADD would succeed, and why not.
 fn verdict(problems: &[String], ignored: &[String]) -> Vec<String> {
     let (heading, reasons) = if !problems.is_empty() {
-        ("It would fail:", problems)
+        ("The ADD would fail:", problems)
     } else if ignored.is_empty() {
-        let heading = "It would succeed, as far as can be known before anything runs.";
+        let heading = "The ADD would succeed, unless a plugin fails.";
         (heading, ignored)
     } else {
-        let heading = "The pod would start without the networks of an annotation that is invalid \
-                       and ignored:";
+        let heading = "The pod would start without the networks of an invalid annotation, which \
+                       Jackfield ignores:";
         (heading, ignored)
     };
     let reasons = reasons.iter().map(|reason| format!("  - {reason}"));
     [heading.to_owned()].into_iter().chain(reasons).collect()
 }
 
-/// What the verification would check in the kernel.
+/// What verification would check in the kernel.
 fn proofs(attachment: &Attachment) -> impl Iterator<Item = String> {
     let requested = &attachment.requested;
     let ips = requested.ips.iter().map(|ip| format!("address {ip}"));
     let mac = requested.mac.map(|mac| format!("MAC {mac}"));
     let guid = requested.guid.map(|guid| format!("GUID {guid}"));
-    // A device without a driver has an ID that only its device plugin understands, so it cannot be
-    // compared.
+    // Only its device plugin understands the ID of a device without a driver, so the verification
+    // cannot compare this ID.
     let device = attachment.device.iter().filter(|it| it.driver.is_some());
     let device = device.map(|device| format!("that it is device {}", device.id));
     let function = IntendedFunction::of(&attachment.config, requested);

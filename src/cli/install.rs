@@ -25,15 +25,15 @@ pub(super) struct PlaceArgs {
     /// Directory of the CNI plugins
     #[arg(long, value_name = "DIR", default_value = "/opt/cni/bin", value_parser = absolute())]
     bin_dir: PathBuf,
-    /// Where the host's directories are mounted, if this runs in a container
+    /// Where the host's directories are mounted, if jackfield runs in a container
     #[arg(long, value_name = "DIR", default_value = "/", value_parser = absolute())]
     host_root: PathBuf,
 }
 
 impl PlaceArgs {
     pub(super) fn paths(&self, cluster_conf_dir: Option<&PathBuf>) -> HostPaths {
-        // Resolves symlinks, so that a directory always has the same name. In a container, the
-        // host's symlinks would resolve to wrong paths.
+        // Resolves symlinks, so that a directory always has the same name. Does not do so in a
+        // container, where the host's symlinks would resolve to wrong paths.
         let is_host = self.host_root == Path::new("/");
         let real = |dir: &PathBuf| match dir.canonicalize() {
             Ok(real) if is_host => real,
@@ -48,7 +48,7 @@ impl PlaceArgs {
     }
 }
 
-/// Returns `cni_path`, or by default this process's path for the directory of the CNI plugins.
+/// Returns `cni_path`, or by default the directory of the CNI plugins as this process sees it.
 pub(super) fn programs(paths: &HostPaths, cni_path: Option<&String>) -> String {
     let bin_dir = || paths.here(&paths.bin_dir).display().to_string();
     cni_path.cloned().unwrap_or_else(bin_dir)
@@ -93,7 +93,7 @@ pub(super) struct InstallArgs {
     /// List the pods that would fail and why, and change nothing; exit 1 if there are any
     #[arg(long, requires = "from_multus", conflicts_with = "watch")]
     dry_run: bool,
-    /// Take over even if pods would fail, or if jackfield cannot find out
+    /// Take over even if pods would fail, or if jackfield cannot find out whether they would
     #[arg(long, requires = "from_multus")]
     force: bool,
     /// Give the node back to Multus, and keep running

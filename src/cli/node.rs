@@ -1,5 +1,6 @@
-//! `gc`, `status`: the runtime's calls about the whole node. Both verbs need CNI 1.1.0, but these
-//! commands accept any version of the configuration, because only Jackfield reads it.
+//! `gc`, `status`: the runtime's calls about the whole node. In a runtime's call both verbs need
+//! CNI 1.1.0. These commands accept a configuration of any version, because only Jackfield reads
+//! it.
 
 use super::{ArgumentError, CommandError, NodeArgs, call, print};
 use crate::cni::ValidAttachment;
@@ -49,7 +50,7 @@ pub(super) fn status(args: &NodeArgs) -> Result<(), CommandError> {
     let plugins = match ready.asked {
         Some(Ran::All) => "its plugins are ready too",
         Some(Ran::None) => "its plugins have no STATUS before cniVersion 1.1.0",
-        None => "its plugins are not asked, since only the agent knows them",
+        None => "its plugins are not asked, because only the agent has its definition",
     };
     let network = ready.network;
     print([format!("ready: cluster network {network}; {plugins}")])

@@ -1,5 +1,5 @@
-//! `retry`: retries one owed detachment. A call of the runtime starts this command and does not
-//! wait for it.
+//! `retry`: retries one failed detachment. The plugin starts this command during a call of the
+//! runtime, and does not wait for it.
 
 use std::io;
 

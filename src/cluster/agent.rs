@@ -1,8 +1,8 @@
 //! The plugin's side of the agent's socket: one question, one answer.
 //!
 //! While no agent listens, because it is starting or being upgraded, a question waits for the
-//! socket. A publication never waits: the plugin writes it to disk and reminds the agent when the
-//! call is over. If a kubeconfig is configured, the plugin does not wait for an absent agent but
+//! socket. A publication never waits: the plugin writes it to disk and notifies the agent at the
+//! end of the call. If a kubeconfig is configured, the plugin does not wait for an absent agent but
 //! asks the API server.
 
 mod connection;
@@ -44,9 +44,9 @@ pub struct Agent {
     stream: RefCell<Option<AgentConnection>>,
     /// An announced question, and the connection over which its answer will arrive.
     announced: RefCell<Option<(ToAgent, AgentConnection)>>,
-    /// Whether the API server replaces the agent. Once set, it stays set for the rest of the call.
+    /// Whether the plugin found no agent, so that the rest of the call publishes to the API server.
     agent_is_away: Cell<bool>,
-    /// Whether the call has kept a publication on disk and not yet reminded the agent of it.
+    /// Whether the call has kept a publication on disk and not yet notified the agent.
     owes: Cell<bool>,
 }
 
@@ -72,7 +72,7 @@ impl Agent {
     /// messages.
     fn exchange(&self, message: &ToAgent, until: Instant) -> Result<FromAgent, ClusterError> {
         let announced = self.announced.borrow_mut().take();
-        // If a different question was announced, this drops its answer by closing its connection.
+        // If a different question was announced, its answer must not be read. Close its connection.
         let stream = match announced {
             Some((announced, stream)) if announced == *message => stream,
             Some((_, stream)) => {
@@ -114,7 +114,7 @@ impl Agent {
         Some(api)
     }
 
-    /// Sends messages that have no answer, and the descriptor from `record`, without waiting. If no
+    /// Sends messages that have no answer, and the descriptor from `record`. Does not wait. If no
     /// agent listens, the messages are lost. An agent that starts later finds the owed writes on
     /// disk, but does not count this call.
     fn tell(&self, messages: &[ToAgent], record: &dyn Fn() -> Option<OwnedFd>) {
@@ -130,8 +130,7 @@ impl Agent {
             .collect();
         // Messages that do not fit into the socket's buffer are lost.
         let _ = connection::send_with(&stream, &frames.concat(), record());
-        // The connection stays open until this process ends, because only then does the agent begin
-        // to work.
+        // The connection stays open until this process ends. When it closes, the agent publishes.
     }
 }
 
@@ -170,7 +169,7 @@ impl Cluster for Agent {
 
     fn announce(&self, question: &Question) {
         let message = in_parts(question);
-        // If the agent does not accept the question at once, `ask` sends it later.
+        // If the agent does not accept the question within `PAUSE`, `ask` sends it later.
         if let Ok(stream) = self.send(&message, Instant::now() + PAUSE) {
             *self.announced.borrow_mut() = Some((message, stream));
         }
@@ -218,7 +217,7 @@ impl Cluster for Agent {
             self.owes.set(true);
             return Ok(());
         };
-        // The agent keeps in memory a publication that the disk does not take.
+        // If the disk does not accept a publication, the agent keeps it in memory.
         let agent = match self.exchange(&ToAgent::Keep(publication.clone()), until) {
             Ok(FromAgent::Kept) => return Ok(()),
             Ok(_) => self.failed(AgentProblem::OtherReply),
@@ -251,7 +250,7 @@ impl Cluster for Agent {
 }
 
 impl Drop for Agent {
-    /// Reminds the agent of owed writes if no report at the end of the call did.
+    /// Notifies the agent of owed writes, unless a report at the end of the call has done so.
     fn drop(&mut self) {
         if self.owes.take() {
             self.tell(&[ToAgent::Owed], &|| None);

@@ -1,7 +1,7 @@
 //! Asks the API server directly, for nodes without an agent. Multus' thin plugin works in this way.
 //!
-//! Every object then costs a request. If the status cannot be written, the ADD fails, because no
-//! agent would write the status later.
+//! Each object costs a request. If the status cannot be written, the ADD fails, because no agent
+//! would write the status later.
 
 pub mod answer;
 mod body;
@@ -87,8 +87,8 @@ impl Api {
 
 impl Cluster for Api {
     fn ask(&self, question: &Question, until: Instant) -> Result<Answer, ClusterError> {
-        // The plugin does not know the node's name in the cluster, so only the pod's UID is
-        // checked.
+        // The plugin does not know the node's name in the cluster, so `answer` checks only the
+        // pod's UID.
         self.run(until, async |server| answer(server, None, question).await)
     }
 

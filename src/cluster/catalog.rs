@@ -14,8 +14,8 @@ use crate::diagnostic::Problem;
 use crate::npwg::{Definition, ObjectRef, RESOURCE_NAME_ANNOTATION};
 use crate::request::{ClusterNetwork, NodeConfig};
 
-/// The most definitions of an answer that the catalog reads. The agent looks up no more for one
-/// question. Each definition may cost a search of `confDir`.
+/// The most definitions of an answer that the catalog reads. The agent does not look up more for
+/// one question. Each definition may cost a search of `confDir`.
 const MAX_DEFINITIONS: usize = 256;
 
 /// The longest name of a resource, in bytes.
@@ -24,11 +24,11 @@ const LONGEST_RESOURCE: usize = 253;
 /// A network with the configuration of its plugins.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Network {
-    /// The definition, where there is one.
+    /// The definition, if the network has one.
     pub object: Option<ObjectRef>,
     /// The resource that the network's devices belong to (`k8s.v1.cni.cncf.io/resourceName`).
     pub resource: Option<String>,
-    /// The configuration as it is written.
+    /// The text of the configuration.
     pub text: String,
     /// The definition or file with the configuration, for messages.
     pub origin: String,
@@ -46,14 +46,14 @@ impl Network {
 /// Why a network has no configuration.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum NetworkError {
-    /// The definition is missing or cannot be used. The text is the reason in the answer.
+    /// The definition is missing or cannot be used. The text is the reason from the answer.
     #[error("{0}")]
     Lookup(String),
     /// The answer does not contain the definition.
     #[error("NetworkAttachmentDefinition {0} was not looked up")]
     NotLookedUp(ObjectRef),
-    /// The name is neither that of a definition, nor that of a configuration in `confDir`, nor an
-    /// absolute path.
+    /// The name is not an absolute path, and no definition and no configuration in `confDir` has
+    /// it.
     #[error(
         "no definition, no configuration of this name in confDir {} and no absolute path",
         .0.display()
@@ -181,9 +181,10 @@ struct Finder<'a> {
 
 impl Finder<'_> {
     /// Finds a network by its name in `clusterNetwork` or `defaultNetworks`. An absolute path names
-    /// a file, or a directory whose first configuration is used. Any other name is that of a
-    /// configuration in `confDir`, or else of a definition. Multus looks for the definition first.
-    /// Here a definition must not replace a configuration that the administrator has put on disk.
+    /// a file, or a directory whose first configuration is used. Any other name refers to a
+    /// configuration in `confDir`, or else to a definition. Multus looks for the definition first.
+    /// Jackfield does not, because a definition must not replace a configuration that the
+    /// administrator has put on disk.
     fn named(&self, name: &str) -> Result<Network, NetworkError> {
         let path = Path::new(name);
         if path.is_absolute() {
@@ -209,9 +210,8 @@ impl Finder<'_> {
         }
     }
 
-    /// The plugins that run for every pod in addition to its networks. They are in a sub-directory
-    /// of the directory that contains the cluster network's configuration, as in Multus, or else of
-    /// `confDir`.
+    /// The plugins that run for every pod in addition to its networks. Their directory is next to
+    /// the cluster network's configuration, as in Multus, or else in `confDir`.
     fn auxiliary(&self) -> Option<Result<Network, NetworkError>> {
         let name = self.config.auxiliary_chain.as_ref()?;
         let cluster = match &self.config.cluster_network {
@@ -231,8 +231,8 @@ impl Finder<'_> {
             .transpose()
     }
 
-    /// A definition's network. Its configuration is the definition's own, or else the one on disk
-    /// with the definition's name.
+    /// A definition's network. Its configuration is in the definition, or else on disk under the
+    /// definition's name.
     fn defined(
         &self,
         object: &ObjectRef,

@@ -23,8 +23,8 @@ pub struct Census {
     /// The node.
     #[serde(deserialize_with = "bounded::text::<_, LONGEST_LINE>")]
     pub node: String,
-    /// Whether the agent has received complete lists of pods and definitions since it started.
-    /// Until then, names may be missing.
+    /// Whether the agent has listed its node's pods and can read definitions. If not, names may be
+    /// missing.
     pub listed: bool,
     /// Why the agent could not list the definitions for this census, in one line.
     pub unreachable: Option<String>,

@@ -12,7 +12,7 @@ use crate::cni::{JsonError, NetworkName, PluginConfig, PluginConfigError, RawObj
 use crate::diagnostic::{self, Problem};
 use crate::regular_file;
 
-/// The file name endings of configurations, and of those that are lists.
+/// The file name endings of configurations, and of configuration lists.
 const ENDINGS: [&str; 5] = ["conflist", "configlist", "conf", "config", "json"];
 const LISTS: [&str; 2] = ["conflist", "configlist"];
 /// The largest configuration that is read, in bytes.
@@ -27,8 +27,8 @@ pub struct OnDisk {
     pub text: String,
 }
 
-/// Finds the configuration with the given `name`. Lists come before single configurations, then
-/// files come in the order of their names. Files that cannot be read are skipped.
+/// Finds the configuration with the given `name`. Searches lists before single configurations, each
+/// in the order of the files' names. Skips files that cannot be read.
 ///
 /// # Errors
 /// When the directory exists and cannot be read.
@@ -72,9 +72,10 @@ pub fn read(path: &Path) -> Result<OnDisk, ConfDirError> {
     })
 }
 
-/// Adds the plugins of the sibling folder to the end of a list on disk: every `.conf` in the folder
-/// that has the network's name (CNI 1.1.0 §1 `loadOnlyInlinedPlugins`). A file with a list's ending
-/// and the key `plugins` is a list, even if it has the key `type` too.
+/// Adds the plugins of the sibling folder to the end of a list on disk. The folder has the
+/// network's name, and each of its `.conf` files contains a plugin (CNI 1.1.0 §1
+/// `loadOnlyInlinedPlugins`). A file with a list's ending and the key `plugins` is a list, even if
+/// it has the key `type` too.
 ///
 /// # Errors
 /// When a file in the folder is not a plugin's configuration. Without that plugin, the network
@@ -150,8 +151,8 @@ struct PluginList<'a> {
     plugins: Vec<Box<RawValue>>,
 }
 
-/// Reads the `.conf` files of a folder in the order of their names. Each has one plugin, whose text
-/// stays unchanged.
+/// Reads the `.conf` files of a folder in the order of their names. Each file contains one plugin.
+/// The plugin's text stays unchanged.
 fn plugins(dir: &Path) -> Result<Vec<Box<RawValue>>, ConfDirError> {
     let read_plugin = |path: &PathBuf| {
         plugin(&read(path)?.text).map_err(|error| ConfDirError::Plugin(path.clone(), error))

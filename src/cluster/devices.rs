@@ -7,14 +7,14 @@ use super::{Answer, Question};
 use crate::kubelet;
 use crate::npwg::ObjectRef;
 
-/// The resources of the question's networks, except those whose devices the pod's manifest lists.
-/// Returns `None` if kubelet need not be asked, as for most pods.
+/// The resources of the question's networks, except resources whose devices the pod's manifest
+/// lists. Returns `None` if the answer needs nothing from kubelet, as for most pods.
 pub(super) fn wanted<'a>(question: &Question, answer: &'a Answer) -> Option<Vec<&'a str>> {
     let pod = answer.pod.as_ref()?;
     let annotations = question.annotations.as_ref().unwrap_or(&pod.annotations);
     let namespace = question.pod.as_ref().map_or("", |pod| &pod.namespace);
     let selected = annotations.references(namespace, &question.multus_namespace, question.dialect);
-    // An answer may hold definitions that the question did not name.
+    // An answer may contain definitions that the question did not name.
     let named: HashSet<&ObjectRef> = question.networks.iter().chain(&selected).collect();
     let definitions = answer.definitions.iter();
     let resources: BTreeSet<&str> = definitions

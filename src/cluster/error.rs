@@ -87,7 +87,7 @@ pub enum AgentProblem {
     /// The agent closed the connection before it answered.
     #[error("it closed the connection without an answer")]
     Closed,
-    /// The answer did not come by the deadline.
+    /// The answer did not arrive by the deadline.
     #[error("no answer in time")]
     Late,
     /// A system call failed for any other reason.
@@ -99,11 +99,11 @@ pub enum AgentProblem {
     /// A message cannot be sent or read.
     #[error("{}", .0.words())]
     Frame(#[source] FrameError),
-    /// The agent refused the request. The text is the agent's own line, including the remedy.
+    /// The agent refused the request. The text is the agent's message, including the remedy.
     #[error("{0}")]
     Refused(String),
     /// The reply does not match the request.
-    #[error("it answered something else")]
+    #[error("its reply does not match the request")]
     OtherReply,
 }
 
@@ -129,7 +129,7 @@ impl From<FrameError> for AgentProblem {
 }
 
 impl AgentProblem {
-    /// Whether the agent gave no answer at all, so that a retry may succeed.
+    /// Whether the agent did not answer at all, so that a retry may succeed.
     fn is_absence(&self) -> bool {
         use AgentProblem::{Closed, Io, Late, NoListener, NotSocket};
         matches!(self, NoListener | NotSocket | Closed | Late | Io(_))

@@ -1,8 +1,7 @@
 //! The figures of one call of the plugin. The agent adds them to its metrics when the call is over.
 //!
-//! The plugin has no counters of its own, since it runs for milliseconds only. The agent also
-//! counts words that only other releases define, so plugin and agent may be from different
-//! releases.
+//! The plugin keeps no counters, because it runs for only milliseconds. The agent also counts words
+//! that only other releases define, so plugin and agent may be from different releases.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -11,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::bounded;
 
-/// A word that this release or another one defines.
+/// A word that this release or another release defines.
 type Word = Cow<'static, str>;
 
 /// One call.
@@ -26,11 +25,11 @@ pub struct Figures {
     pub container: Option<String>,
     /// The CNI error code, or 0 for success.
     pub code: u32,
-    /// The error message in the answer to the runtime.
+    /// The error message in the result for the runtime.
     pub failure: Option<String>,
     /// The last phase before the failure, [`Phase::as_str`].
     pub last: Option<Word>,
-    /// The time from the start of the call to its answer, in microseconds.
+    /// The time from the start of the call to its result, in microseconds.
     pub took: u64,
     /// The time that each phase took.
     pub phases: Vec<PhaseFigure>,
@@ -95,7 +94,7 @@ pub struct PluginFigure {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Examination {
-    /// Every check, including those without findings.
+    /// Every check, including checks without findings.
     #[serde(deserialize_with = "bounded::list::<_, _, MOST_CHECKS>")]
     pub checks: Vec<CheckFigure>,
 }

@@ -1,4 +1,4 @@
-//! The embedded cluster: manifests in a folder, and files below `status/` for the outcomes.
+//! The embedded cluster: manifests in a folder. Outcomes go to files below `status/`.
 
 mod pod;
 mod status;
@@ -97,7 +97,7 @@ impl Cluster for Folder {
         Ok(answer)
     }
 
-    /// All pods in the folder belong to one node, so this lists them all. It always lists the
+    /// Lists all pods, because all pods in the folder belong to one node. Always lists the
     /// definitions too.
     fn census(&self, node: &str, _: bool) -> Result<Census, ClusterError> {
         let manifests = Manifests::read(&self.path, Instant::now() + CENSUS_WITHIN)?;

@@ -28,11 +28,11 @@ use crate::npwg::{Definition, ObjectRef};
 pub const VERSION: u16 = 1;
 /// The size of the header before the JSON, in bytes.
 pub const HEADER: usize = 8;
-/// The largest message to the agent, in bytes. It has room for two annotations of 256 KiB together
-/// after escaping.
+/// The largest message to the agent, in bytes. Two annotations with a total of 256 KiB fit after
+/// escaping.
 pub const MAX_TO_AGENT: usize = 1 << 20;
-/// The largest message from the agent, in bytes. It has room for a few definitions of the largest
-/// size that etcd allows after escaping.
+/// The largest message from the agent, in bytes. A few definitions of the largest size in etcd fit
+/// after escaping.
 pub const MAX_FROM_AGENT: usize = 16 << 20;
 
 /// The room for everything but the configuration in the frame of a definition, in bytes.
@@ -47,7 +47,7 @@ pub enum ToAgent {
     /// A question; answered by [`FromAgent::Answer`].
     Question(Question),
     /// An owed write is on disk. There is no answer. The agent publishes the write when the
-    /// connection ends, because the runtime then has the answer of the call.
+    /// connection ends, because the runtime has received the result of the call by then.
     Owed,
     /// The figures of a finished call. There is no answer. A call is not counted if its figures do
     /// not arrive.
@@ -55,7 +55,7 @@ pub enum ToAgent {
     /// The findings of `doctor` on the node. There is no answer. An agent from a release without
     /// this message refuses it.
     Examined(Examination),
-    /// A publication that could not be kept on disk; answered by [`FromAgent::Kept`].
+    /// A publication that the plugin could not write to disk; answered by [`FromAgent::Kept`].
     Keep(Publication),
     /// A request for the names of pods and definitions; answered by [`FromAgent::Census`].
     Census,
@@ -69,8 +69,8 @@ pub enum ToAgent {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FromAgent {
-    /// A definition that belongs to the answer that follows. The answer repeats it without its
-    /// configuration. The agent sends this message only if the question allows it
+    /// A definition that belongs to the answer after it. The answer repeats the definition without
+    /// its configuration. The agent sends this message only if the question allows it
     /// ([`Question::parts`]).
     Definition(Box<(ObjectRef, Definition)>),
     /// The answer to a question.
@@ -93,7 +93,7 @@ pub fn encode<T: Serialize>(message: &T, limit: usize) -> Result<Vec<u8>, FrameE
     encode_into(Vec::new(), message, limit)
 }
 
-/// Encodes a definition as a frame, with no more memory than needed, since its configuration may be
+/// Encodes a definition as a frame. Uses no more memory than needed, since the configuration may be
 /// long. The plugin reads the frame as [`FromAgent::Definition`].
 ///
 /// # Errors

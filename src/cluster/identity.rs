@@ -1,4 +1,4 @@
-//! Whether a pod of the cluster is the pod that the runtime means.
+//! Decides whether a pod of the cluster is the pod that the runtime names.
 
 /// The annotation with the source from which kubelet read the pod: `api` for the API server, and
 /// `file` or `http` for a static pod.
@@ -10,8 +10,8 @@ const HASH: &str = "kubernetes.io/config.hash";
 
 use std::collections::BTreeMap;
 
-/// The UIDs of a pod. A mirror pod has two: its own one in the API, and that of its static pod,
-/// which kubelet and the runtime use.
+/// The UIDs of a pod. A mirror pod has two UIDs: `metadata.uid` in the API, and the UID of its
+/// static pod, which kubelet and the runtime use.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Identity {
     /// `metadata.uid`.
@@ -21,8 +21,8 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// The identity of an object with these annotations. A pod is a mirror only if both annotations
-    /// that kubelet writes contain the same hash. A user's pod with just one of them is not a
+    /// The identity of an object with these annotations. A pod is a mirror only if [`MIRROR`] and
+    /// [`HASH`] contain the same hash. A user's pod with only one of these annotations is not a
     /// mirror.
     pub fn new(uid: &str, annotations: &BTreeMap<String, String>) -> Identity {
         let mirror = annotations.get(MIRROR).filter(|uid| is_of_static_form(uid));
@@ -34,16 +34,16 @@ impl Identity {
         }
     }
 
-    /// Whether the runtime's `K8S_POD_UID` is a UID of this pod. If the runtime gives no UID, every
-    /// pod matches.
+    /// Whether the runtime's `K8S_POD_UID` is a UID of this pod. If the runtime passes no UID,
+    /// every pod matches.
     pub fn is(&self, asked: Option<&str>) -> bool {
         asked.is_none_or(|asked| asked == self.uid || Some(asked) == self.mirrors.as_deref())
     }
 }
 
-/// Whether the annotations in `kubelets` mark the pod with this `uid` as static. The runtime hands
-/// over these annotations, which kubelet wrote. Kubelet reads a static pod from a source of its
-/// own, and the API server has at most its mirror. The annotations of an object in the API do not
+/// Whether the annotations in `kubelets` mark the pod with this `uid` as static. Kubelet writes
+/// these annotations, and the runtime hands them over. Kubelet does not read a static pod from the
+/// API server, which has at most its mirror pod. The annotations of an object in the API do not
 /// prove that a pod is static.
 pub fn is_static(uid: Option<&str>, kubelets: &BTreeMap<String, String>) -> bool {
     let source = kubelets.get(SOURCE).map(String::as_str);
@@ -52,7 +52,7 @@ pub fn is_static(uid: Option<&str>, kubelets: &BTreeMap<String, String>) -> bool
         && kubelets.get(HASH).map(String::as_str) == uid
 }
 
-/// Whether a UID has the form that kubelet gives to static pods: a hash of 32 hexadecimal digits.
+/// Whether a UID has the form of a static pod's UID: a hash of 32 hexadecimal digits.
 /// The API server's UIDs contain hyphens.
 pub fn is_of_static_form(uid: &str) -> bool {
     uid.len() == 32 && uid.bytes().all(|byte| byte.is_ascii_hexdigit())

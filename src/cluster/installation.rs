@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub struct Installation {
     /// [`InstallationState::as_str`], or a state of another release.
     pub state: Cow<'static, str>,
-    /// Why, in one line.
+    /// The reason for the state, in one line.
     pub message: String,
     /// Whether the state has changed since the last report.
     pub is_news: bool,

@@ -10,7 +10,7 @@ use super::manifests::ManifestFileError;
 use crate::npwg::{ManifestError, ObjectRef, ObjectRefError};
 
 /// A definition or a claim in an [`Answer`](super::Answer), or a line with the reason why it cannot
-/// be used. The reason is text, because the answer may come from an agent from another release.
+/// be used. The reason is text, because the agent that answers may be from another release.
 pub type LookupResult<T> = Result<T, String>;
 
 /// Why a definition or a claim cannot be used.
@@ -47,7 +47,7 @@ pub enum LookupError {
     /// The object is not JSON of the expected shape.
     #[error(transparent)]
     Json(#[from] serde_json::Error),
-    /// No object can have such a name.
+    /// No object can have this name.
     #[error(transparent)]
     Name(#[from] ObjectRefError),
     /// A request to the API server failed.

@@ -182,8 +182,8 @@ fn documents(text: &str) -> Vec<&str> {
         .collect()
 }
 
-/// Whether a part has no content. Directives form a part of their own, since they come before the
-/// `---` of a document.
+/// Whether a part has no content. Directives form a separate part, since they come before the `---`
+/// of a document.
 fn is_blank(document: &str) -> bool {
     document.lines().all(|line| {
         let line = line.trim();
@@ -192,7 +192,7 @@ fn is_blank(document: &str) -> bool {
 }
 
 /// Reads a YAML document, or one or more JSON objects in sequence. Like kubectl, this ignores the
-/// file's ending. A broken JSON object does not hide those before it.
+/// file's ending. A broken JSON object does not hide the objects before it.
 fn read_document(document: &str) -> Vec<Result<Value, DocumentError>> {
     let content = document.strip_prefix("---").unwrap_or(document);
     if content.trim_start().starts_with('{') {

@@ -2,8 +2,8 @@
 //! and of the agent, and any outage of the API server.
 //!
 //! The plugin writes each publication to a file, atomically. The agent publishes it and removes the
-//! file. The files are not synced to disk: after a power loss every pod gets a new sandbox, and
-//! with it a new status.
+//! file. The files are not synced to disk, because every pod gets a new sandbox and a new status
+//! after a power loss.
 
 use std::cmp::Ordering;
 use std::fs;
@@ -20,7 +20,7 @@ use super::{PodName, Publication};
 use crate::boot::boot_id;
 use crate::regular_file;
 
-/// The format of the files. A file in a different format is left for the release that knows it.
+/// The format of the files. This release does not touch files in a different format.
 const FORM: u32 = 1;
 const SUFFIX: &str = ".json";
 /// The length of a period, in seconds. Equal events about a pod in one period count as one.
@@ -32,7 +32,7 @@ pub const MAX_FILE: u64 = 1 << 20;
 const MOST_ENTRIES: usize = 4096;
 /// The most owed writes that a survey reads.
 const MOST_SURVEYED: usize = 256;
-/// The most earlier publications that a new one replaces.
+/// The most earlier publications that a new publication replaces.
 const MOST_REPLACED: usize = 16;
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -59,8 +59,7 @@ impl OwedWrite {
         (self.of_this_boot, &self.file).cmp(&(other.of_this_boot, &other.file))
     }
 
-    /// The period in which the plugin wrote it. The time at which the agent publishes it does not
-    /// matter.
+    /// The period in which the plugin wrote the file. The time of publishing does not matter.
     pub fn period(&self) -> String {
         let seconds = self.file.split('.').next();
         let seconds = seconds.and_then(|seconds| seconds.parse().ok());
@@ -117,14 +116,14 @@ impl OwedWrites {
             .create(&self.dir)
     }
 
-    /// Whether the directory was removed from the node while it is mounted here. The agent would
-    /// then not see new writes of the plugins.
+    /// Whether the directory was removed from the node while it was mounted here. The agent then
+    /// does not see new writes of the plugins.
     pub fn is_removed(&self) -> bool {
         fs::metadata(&self.dir).is_ok_and(|dir| dir.nlink() == 0)
     }
 
-    /// Keeps a publication on disk, merged with owed publications for the same pod into one file.
-    /// However often an ADD is retried, the pod's publications take the space of one publication.
+    /// Keeps a publication on disk. Merges it with the pod's earlier owed publications into one
+    /// file, so that retries of an ADD take the space of one publication.
     ///
     /// # Errors
     /// When the file cannot be written. The publication is then not kept.
@@ -164,8 +163,8 @@ impl OwedWrites {
         kept
     }
 
-    /// The writes owed for a pod that are older than the file `name`, oldest first. This skips
-    /// files that cannot be read, which the agent puts aside.
+    /// The owed writes of a pod that are older than the file `name`, oldest first. This skips files
+    /// that cannot be read. The agent puts these files aside.
     fn earlier(&self, name: &str, of_pod: &str, pod: &PodName) -> Vec<OwedWrite> {
         let entries = self.entries().into_iter().flatten();
         let names = entries
@@ -182,7 +181,7 @@ impl OwedWrites {
         earlier
     }
 
-    /// Drops the writes owed for a pod.
+    /// Drops the owed writes of a pod.
     pub fn forget_pod(&self, pod: &PodName) {
         for write in self.earlier("~", &ending(pod), pod) {
             let _ = self.forget(&write.file);
@@ -277,7 +276,8 @@ impl OwedWrites {
         }))
     }
 
-    /// Renames a file that cannot be read, so that it is not read again. Returns the new path.
+    /// Renames a file that cannot be read, so that the agent does not read it again. Returns the
+    /// new path.
     ///
     /// # Errors
     /// When the file cannot be renamed.
@@ -292,7 +292,7 @@ fn is_write(name: &str) -> bool {
     !name.starts_with('.') && name.ends_with(SUFFIX)
 }
 
-/// The end of the names of a pod's files. It contains a checksum, so two pods may share it.
+/// The end of the names of a pod's files. Two pods may share it, because it is only a checksum.
 fn ending(pod: &PodName) -> String {
     let uid = pod.uid.as_deref().unwrap_or_default();
     let sum = crc32fast::hash(format!("{pod} {uid}").as_bytes());

@@ -15,7 +15,7 @@ pub struct PodName {
     pub namespace: String,
     /// Its name.
     pub name: String,
-    /// `K8S_POD_UID`, where the runtime gives it.
+    /// `K8S_POD_UID`, if the runtime sets it.
     pub uid: Option<String>,
 }
 
@@ -59,8 +59,8 @@ impl PodAnnotations {
         }
     }
 
-    /// The annotations for a question, with a space in place of each control character. Spaces and
-    /// control characters only separate words, but a control character takes six bytes in JSON.
+    /// The annotations for a question, with a space in place of each control character. Both only
+    /// separate words, but a control character takes six bytes in JSON.
     pub fn to_ask_about(&self) -> PodAnnotations {
         let spaced = |text: &String| text.replace(|it: char| it < ' ', " ");
         PodAnnotations {
@@ -70,7 +70,7 @@ impl PodAnnotations {
     }
 
     /// The networks that the annotations select, beginning with the replacement of the cluster
-    /// network. An invalid annotation selects none here, since the plan reports its error later.
+    /// network. An invalid annotation selects no network here. The plan reports its error later.
     fn selections(
         &self,
         namespace: &str,
@@ -111,8 +111,7 @@ impl PodAnnotations {
     /// The name of every claim in the annotations. Claims are in the pod's namespace.
     pub fn claims(&self, namespace: &str, dialect: Dialect) -> Vec<String> {
         let mut known = HashSet::new();
-        // A claim is in the pod's own namespace, even if a bare network name refers to a different
-        // one.
+        // This uses only the claims, so the default namespace of the networks does not matter.
         self.selections(namespace, namespace, dialect)
             .filter_map(|selection| selection.ipam_claim)
             .filter(|claim| known.insert(claim.clone()))
@@ -127,22 +126,22 @@ pub struct Pod {
     /// `metadata.uid`.
     #[serde(deserialize_with = "bounded::optional_text::<_, LONGEST_NAME>")]
     pub uid: Option<String>,
-    /// The annotations that matter.
+    /// The annotations that select networks.
     pub annotations: PodAnnotations,
     /// The devices in the annotation `jackfield.io/devices` of a manifest, by resource name, in
-    /// place of kubelet's allocation. An agent cannot set them, because only kubelet's own files
-    /// prove which devices a pod has.
+    /// place of kubelet's allocation. An agent cannot set them, because only kubelet's files prove
+    /// which devices a pod has.
     #[serde(skip_deserializing)]
     pub devices: BTreeMap<String, Vec<String>>,
     /// Its containers that request extended resources, init containers first.
     #[serde(deserialize_with = "containers")]
     pub containers: Vec<Container>,
-    /// Whether it has resource claims (DRA), for devices of any kind.
+    /// Whether the pod has resource claims (DRA), for devices of any kind.
     pub has_claims: bool,
 }
 
-/// The most requests and containers of a pod in an answer. The reader drops any others. The agent
-/// refuses a pod if more than these are for devices that its networks may use.
+/// The most requests and containers of a pod in an answer. The reader drops the excess. The agent
+/// refuses a pod with more requests or containers for devices that its networks may use.
 pub(super) const MOST_REQUESTS: usize = 256;
 pub(super) const MOST_CONTAINERS: usize = 256;
 /// The longest name of a container or a resource, in bytes.
@@ -167,8 +166,8 @@ pub struct Container {
     /// How many devices it requests, by resource name.
     #[serde(deserialize_with = "bounded::counts::<_, MOST_REQUESTS, LONGEST_NAME>")]
     pub requests: BTreeMap<String, u64>,
-    /// Whether it runs to completion before the next container starts, so that kubelet allocates
-    /// its devices to later containers again. A sidecar does not.
+    /// Whether it runs to completion before the next container starts. Kubelet then allocates its
+    /// devices to later containers again. This is false for a sidecar.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ends_first: bool,
 }

@@ -13,8 +13,8 @@ use crate::npwg::StatusEntry;
 pub const MAX_EVENTS: usize = 32;
 /// The longest message of an event, in bytes. The API server refuses more than 1 KiB.
 pub const MAX_MESSAGE: usize = 1000;
-/// The largest network-status, in bytes. All annotations of a pod may have 256 KiB together, and
-/// the others need room too. `deploy/admission.yaml` refuses a larger status.
+/// The largest network-status, in bytes. All annotations of a pod together may have 256 KiB, and
+/// other annotations need room too. `deploy/admission.yaml` refuses a larger status.
 pub const MAX_STATUS: usize = 192 * 1024;
 
 /// The outcome of an ADD, within [`MAX_EVENTS`], [`MAX_MESSAGE`] and [`MAX_STATUS`].
@@ -26,7 +26,7 @@ pub struct Publication {
     events: Vec<Event>,
 }
 
-/// A publication as any release may have written it, without limits.
+/// A publication before the limits apply, because a release with other limits may have written it.
 #[derive(Deserialize)]
 struct Unbounded {
     pod: PodName,
@@ -45,8 +45,9 @@ impl Publication {
     /// Creates a publication for `pod`. A `status` of `None` leaves the pod's current status
     /// unchanged.
     ///
-    /// A status longer than [`MAX_STATUS`] is replaced by an event. If there are too many events,
-    /// the first ones and the last one remain, and one more event counts the others.
+    /// Replaces a status longer than [`MAX_STATUS`] with an event. If there are too many events,
+    /// keeps the first events and the last event, and adds an event with the number of events that
+    /// are left out.
     pub fn new(
         pod: PodName,
         status: Option<Vec<StatusEntry>>,
@@ -71,7 +72,7 @@ impl Publication {
         &self.pod
     }
 
-    /// The pod's network-status; `None` leaves the current one unchanged.
+    /// The pod's network-status; `None` leaves the current status unchanged.
     pub fn status(&self) -> Option<&[StatusEntry]> {
         self.status.as_deref()
     }
@@ -81,8 +82,8 @@ impl Publication {
         &self.events
     }
 
-    /// Merges an `earlier` publication for the same pod into this one. This adds the earlier
-    /// events, and the earlier status if this publication has none.
+    /// Merges an `earlier` publication for the same pod into this publication. Adds its events, and
+    /// its status if this publication has no status.
     #[must_use]
     pub fn after(self, earlier: Publication) -> Publication {
         let newer: HashSet<&Event> = self.events.iter().collect();
@@ -159,7 +160,7 @@ impl Event {
         }
     }
 
-    /// An event without a problem.
+    /// An event that reports no problem.
     pub fn normal(reason: &str, message: impl Into<String>) -> Event {
         Event {
             kind: EventKind::Normal,

@@ -11,7 +11,8 @@ use crate::bounded;
 use crate::kubelet::PodDevices;
 use crate::npwg::{Definition, Dialect, IpamClaim, ObjectRef};
 
-/// The plugin's question to the cluster. An ADD asks one. The default question asks for nothing.
+/// The plugin's question to the cluster. An ADD asks one question. The default question asks for no
+/// object.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Question {
@@ -20,21 +21,21 @@ pub struct Question {
     /// The pod's annotations, if the runtime hands them over.
     pub annotations: Option<PodAnnotations>,
     /// Whether the annotations that the runtime hands over mark the pod as static. A static pod may
-    /// run before the API server has its mirror, and even without an API server.
+    /// run before its mirror pod exists, and even without an API server.
     pub is_static: bool,
     /// Definitions that the administrator's configuration names.
     pub networks: Vec<ObjectRef>,
     /// The namespace of a bare name in the annotation
     /// [`DEFAULT_NETWORK_ANNOTATION`](crate::npwg::DEFAULT_NETWORK_ANNOTATION).
     pub multus_namespace: String,
-    /// The dialect in which annotations are read.
+    /// The dialect of the annotations.
     pub dialect: Dialect,
     /// Kubelet's socket (`podResourcesSocket`), used if a network of the pod uses devices; `None`
     /// when devices do not matter.
     pub kubelet: Option<PathBuf>,
     /// Whether the plugin accepts definitions in separate messages before the answer.
     pub parts: bool,
-    /// How long to wait for an agent, since it may be starting.
+    /// How long to wait for an agent that may still be starting.
     #[serde(skip)]
     pub patience: Duration,
 }
@@ -45,18 +46,18 @@ pub struct Question {
 pub struct Answer {
     /// The pod.
     pub pod: Option<Pod>,
-    /// Every definition that was named, in no particular order.
+    /// Every definition that the annotations or the question name, in no particular order.
     #[serde(deserialize_with = "looked_up")]
     pub definitions: Vec<(ObjectRef, LookupResult<Definition>)>,
-    /// Every claim that was named, with its name.
+    /// Every claim that the annotations name, with its name.
     #[serde(deserialize_with = "looked_up")]
     pub claims: Vec<(String, LookupResult<IpamClaim>)>,
-    /// The pod's devices according to kubelet; `None` if kubelet was not asked, as when no network
-    /// uses devices.
+    /// The pod's devices according to kubelet; `None` if the cluster did not ask kubelet, for
+    /// example because no network uses devices.
     pub kubelet: Option<PodDevices>,
 }
 
-/// The longest line in an answer, in bytes. A longer one is cut.
+/// The longest line in an answer, in bytes. A longer line is cut.
 pub(super) const LONGEST_LINE: usize = 1 << 10;
 
 fn looked_up<'de, D, Name, T>(input: D) -> Result<Vec<(Name, LookupResult<T>)>, D::Error>
@@ -83,8 +84,8 @@ impl Answer {
             .map(|(_, found)| found)
     }
 
-    /// Whether a network of that name is known: either its definition was found, or the name does
-    /// not refer to a definition.
+    /// Whether a network of that name is known: the answer contains its definition, or the name
+    /// does not refer to a definition.
     pub fn knows(&self, network: &str) -> bool {
         match network.parse() {
             Ok(object) => matches!(self.definition(&object), Some(Ok(_))),
@@ -92,8 +93,8 @@ impl Answer {
         }
     }
 
-    /// Fills in the configurations of definitions that came before the answer. The answer repeats
-    /// these definitions without their configurations.
+    /// Fills in the definitions that the agent sent before the answer. The answer lists them
+    /// without their configurations.
     pub fn complete(&mut self, definitions: Vec<(ObjectRef, Definition)>) {
         for (object, definition) in definitions {
             if let Some((_, found)) = self.definitions.iter_mut().find(|(it, _)| *it == object) {

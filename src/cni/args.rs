@@ -8,8 +8,8 @@ use super::json::excerpt;
 
 /// The pairs of `CNI_ARGS` in their order: `K=V;K=V` (CNI 1.1.0 §2 "Parameters").
 ///
-/// Jackfield passes the pairs on in the same order, but must not depend on the order, since
-/// containerd changes it with each call.
+/// Jackfield passes the pairs on in the same order. It must not depend on the order, since
+/// containerd changes the order with each call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CniArgs {
     pairs: Vec<(Box<str>, Box<str>)>,
@@ -45,8 +45,8 @@ impl CniArgs {
     ///
     /// # Errors
     ///
-    /// [`ArgsError`] when the key is empty, or when key or value contain a separator. The format
-    /// has no quoting, so the text after a `;` in a value would become a pair of its own.
+    /// [`ArgsError`] when the key is empty, or when the key or the value contains a separator. The
+    /// format has no quoting, so the text after a `;` in a value would become a separate pair.
     pub fn set(&mut self, key: &str, value: &str) -> Result<(), ArgsError> {
         if key.is_empty() || key.contains(['=', ';', '\0']) || value.contains([';', '\0']) {
             let pair = format!("{key}={value}");

@@ -13,7 +13,7 @@ pub struct Code {
     pub remedy: &'static str,
 }
 
-/// Returns the entry of a code; `None` for a number that Jackfield does not use.
+/// Returns the entry with this number, or `None` if Jackfield does not use the number.
 #[must_use]
 pub fn lookup(number: u32) -> Option<&'static Code> {
     TABLE.iter().find(|code| code.number == number)
@@ -64,8 +64,8 @@ codes! {
         "A key of the configuration has an invalid value",
         "correct the key that the message names";
     INVALID_NETNS = 8, "invalid network namespace",
-        "The network namespace is the host's own",
-        "give the sandbox a network namespace of its own";
+        "The network namespace is the host's",
+        "give the sandbox a separate network namespace";
     TRY_AGAIN_LATER = 11, "try again later",
         "Something that the call needs is not ready yet",
         "wait for the runtime to retry; check the agent if the error persists";
@@ -76,7 +76,7 @@ codes! {
         "No pod can be attached now, and attached pods may have lost connectivity",
         "check the plugin that the message names";
     DELEGATE = 100, "delegate failed",
-        "A delegate failed; its own code is in details",
+        "A delegate failed; its code is in details",
         "follow the delegate's message";
     SELECTION = 101, "invalid selection",
         "The networks annotation of the pod is invalid or contradicts itself",
@@ -94,13 +94,13 @@ codes! {
         "The kernel does not show what the pod requested or what the delegate reported",
         "check the delegate that the message names";
     TEARDOWN_INCOMPLETE = 106, "teardown incomplete",
-        "Jackfield could not detach a network or restore a device, and still owes it",
-        "wait for Jackfield to retry; jackfield doctor lists what is owed";
+        "Jackfield could not detach a network or restore a device, and must retry",
+        "wait for Jackfield to retry; jackfield doctor lists the detachments that Jackfield still owes";
     CLUSTER = 107, "cluster",
-        "The pod is unknown or has another UID than the runtime passes, or neither agent nor API server can be reached",
+        "The pod is unknown, its UID differs from the UID that the runtime passed, or neither the agent nor the API server can be reached",
         "check the agent and the API server";
     RESTRICTED = 108, "restricted",
-        "The pod may not use this network, or not in this way",
+        "The pod is not allowed to use this network, or to use it in this way",
         "create the definition in the pod's namespace, or extend policy";
     JOURNAL = 109, "journal",
         "The journal, which records what is attached, cannot be read or written",

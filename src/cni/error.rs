@@ -9,7 +9,7 @@ use crate::console;
 
 /// The error document of a plugin: CNI 1.1.0 §5 "Error".
 ///
-/// Jackfield writes error documents for the runtime and reads those of delegates.
+/// Jackfield writes error documents for the runtime, and reads the error documents of delegates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
     /// The error code: see [`super::code`]. It is 0 if the document of a delegate has no code.

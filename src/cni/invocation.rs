@@ -84,7 +84,7 @@ impl CapabilityArgs {
     }
 }
 
-/// The values of a runtime's `runtimeConfig`; `null` is absent.
+/// Converts the `runtimeConfig` of a runtime. Skips `null` values.
 impl From<&RawObject> for CapabilityArgs {
     fn from(object: &RawObject) -> Self {
         let present = object.iter().filter(|(_, value)| value.get() != "null");
@@ -107,8 +107,8 @@ pub struct ValidAttachment {
 }
 
 impl ValidAttachment {
-    /// The key of the list in a configuration. The first spelling is from the specification, the
-    /// second is an earlier name in the reference library.
+    /// The keys of the list in a configuration. The specification defines the first key. The
+    /// reference library writes both keys.
     pub const KEYS: [&str; 2] = ["cni.dev/valid-attachments", "cni.dev/attachments"];
 
     /// Reads the attachments from the configuration of a GC.
@@ -118,8 +118,8 @@ impl ValidAttachment {
     ///
     /// # Errors
     ///
-    /// [`JsonError::Key`] when an element is invalid. Without the element, GC would remove an
-    /// attachment that it must keep.
+    /// [`JsonError::Key`] when an element is invalid. If Jackfield skipped the element, GC would
+    /// remove an attachment that it must keep.
     pub fn read_list(config: &RawObject) -> Result<Option<Vec<Self>>, JsonError> {
         let key = Self::KEYS.into_iter().find(|key| config.contains(key));
         key.map(|key| Ok(config.read(key)?.unwrap_or_default()))
@@ -147,14 +147,14 @@ const RUNTIME_KEYS: [&str; 7] = [
     "runtimeConfig",
     "prevResult",
     // The plugin writes to this path as root, so a definition must not choose the path. Plugins get
-    // it as a capability (DEVINFO 1.1.0 §5.1.1).
+    // the path as a capability (DEVINFO 1.1.0 §5.1.1).
     "CNIDeviceInfoFile",
 ];
 
 impl PluginConfig {
     /// Returns the text for the plugin's stdin.
     ///
-    /// The values of the plugin's own keys are copied byte for byte.
+    /// Copies the values of the plugin's configuration byte for byte.
     ///
     /// # Errors
     ///

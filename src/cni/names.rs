@@ -78,8 +78,8 @@ macro_rules! name {
 name! {
     /// The runtime's ID of a sandbox: `CNI_CONTAINERID` (CNI 1.1.0 §2 "Parameters").
     ///
-    /// It begins with a letter or digit and contains no slash, so it is safe as the name of a file.
-    /// The specification does not limit its length.
+    /// It begins with a letter or digit and contains no slash, so it is safe as a file name. The
+    /// specification does not limit its length.
     ContainerId, "container ID", plain
 }
 
@@ -93,10 +93,11 @@ name! {
 name! {
     /// The name of an interface in the pod: `CNI_IFNAME`.
     ///
-    /// The kernel accepts the name (NPWG 1.3 §4.1.2.1.5): it has 1 to 15 bytes, no `/`, `:` or
-    /// white space, and is not `.`, `..`, `all` or `default`. It contains no `%`, since the kernel
-    /// would treat the name as a pattern, and no control characters, since they could reach a
-    /// terminal.
+    /// The kernel accepts the name (NPWG 1.3 §4.1.2.1.5). It has 1 to 15 bytes and contains no `/`,
+    /// `:` or white space. It is not `.`, `..`, `all` or `default`.
+    ///
+    /// The name contains no `%`, since the kernel would treat it as a pattern. It contains no
+    /// control characters, since they could reach a terminal.
     InterfaceName, "interface name", interface
 }
 

@@ -19,8 +19,9 @@ pub const MAX_BYTES: usize = 2 * 1024 * 1024;
 /// A network configuration: a list of plugins (CNI 1.1.0 §1 "Configuration format"), or a single
 /// plugin. CNI 1.0.0 removed the single plugin, but definitions still use it (NPWG 1.3 §3.2.1).
 ///
-/// It keeps its text. Jackfield detaches a pod with the configuration that attached it, even if the
-/// definition has changed since (CNI 1.1.0 §3 "should not change between add and delete").
+/// The type keeps the original text. Jackfield detaches a pod with the configuration that attached
+/// it, even if the definition has changed since (CNI 1.1.0 §3 "should not change between add and
+/// delete").
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NetworkConfig {
     name: Option<NetworkName>,
@@ -35,9 +36,9 @@ impl NetworkConfig {
     /// Reads a configuration of either form. As in Multus, a configuration with `type` is a single
     /// plugin, even if it also has `plugins`. Without `type`, `plugins` is the list of plugins.
     ///
-    /// As in the reference library, the case of keys does not matter, `null` means absent,
-    /// `cniVersions` may add versions to `cniVersion`, and `disableCheck` and `disableGC` may be
-    /// strings. Unlike the reference library, this refuses a key that occurs twice.
+    /// As in the reference library, the case of keys does not matter, and `null` means absent.
+    /// `cniVersions` may add versions to `cniVersion`. `disableCheck` and `disableGC` may be
+    /// strings. Unlike the reference library, this method refuses a key that occurs twice.
     ///
     /// # Errors
     ///
@@ -48,8 +49,8 @@ impl NetworkConfig {
         Self::read(raw)
     }
 
-    /// Reads the configuration that attached a pod, from the journal. A key may occur twice, since
-    /// earlier releases of Jackfield attached pods with such configurations.
+    /// Reads the configuration that the journal recorded for an attached pod. A key may occur
+    /// twice, since earlier releases of Jackfield attached pods with such configurations.
     ///
     /// # Errors
     ///
@@ -102,7 +103,7 @@ impl NetworkConfig {
     }
 
     /// Whether any plugin of the chain declares a capability. NPWG 1.3 §4.1.2.1.3.2 and similar
-    /// clauses require that if the pod requests the capability.
+    /// clauses require such a plugin if the pod requests the capability.
     #[must_use]
     pub fn declares(&self, capability: &str) -> bool {
         let mut plugins = self.plugins.iter();

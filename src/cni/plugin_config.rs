@@ -10,8 +10,8 @@ use super::names::{NameError, PluginType};
 
 /// One plugin of a chain: CNI 1.1.0 §1 "Plugin configuration objects".
 ///
-/// [`Self::new`] reads the keys that Jackfield needs. The whole object is kept as text, for the
-/// plugin.
+/// [`Self::new`] reads the keys that Jackfield needs. It keeps the whole object as text for the
+/// plugin's standard input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PluginConfig {
     plugin_type: PluginType,

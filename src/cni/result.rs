@@ -21,9 +21,9 @@ pub const MAX_ROUTES: usize = 4096;
 
 /// The result of an ADD in any version: CNI 1.1.0 §5 "ADD Success".
 ///
-/// The fields are those of 1.1.0, which has all keys of the earlier versions. [`Self::parse`] and
-/// [`Self::to_json`] convert from and to any version. Keys that CNI does not define are dropped. A
-/// zero differs from a missing value: `interface: 0`, `table: 0`, `scope: 0`.
+/// The fields match version 1.1.0, which has all keys of the earlier versions. [`Self::parse`] and
+/// [`Self::to_json`] convert from and to any version. Reading drops keys that CNI does not define.
+/// A zero differs from a missing value: `interface: 0`, `table: 0`, `scope: 0`.
 ///
 /// The journal stores results as JSON of version 1.1.0.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -104,8 +104,7 @@ pub struct Dns {
 }
 
 impl CniResult {
-    /// Reads a plugin's result. Without a `cniVersion` of its own, it has the version of the
-    /// configuration.
+    /// Reads a plugin's result. A result without `cniVersion` has the version of the configuration.
     ///
     /// `{}` is a valid result, but an empty text is not.
     ///
@@ -190,9 +189,9 @@ pub enum ResultError {
         /// The limit.
         limit: usize,
     },
-    /// In this version a result consists of addresses, and the result has no address.
+    /// The result has no address, but results of this version consist of addresses.
     #[error(
-        "the result has no address, which CNI version {0} cannot express; raise cniVersion to 0.3.1"
+        "the result has no address, but CNI version {0} requires one; raise cniVersion to 0.3.1"
     )]
     NoAddress(Version),
 }

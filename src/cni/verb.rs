@@ -49,8 +49,9 @@ impl Verb {
         }
     }
 
-    /// Whether the verb acts on one attachment. The variables for container, network namespace and
-    /// interface are then set, although they may be empty (CNI 1.1.0 §3 "Attachment Parameters").
+    /// Whether the verb acts on one attachment. The runtime then sets the variables for container,
+    /// network namespace and interface. It may set them to empty values (CNI 1.1.0 §3 "Attachment
+    /// Parameters").
     #[must_use]
     pub const fn has_attachment(self) -> bool {
         matches!(self, Self::Add | Self::Del | Self::Check)

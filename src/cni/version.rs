@@ -17,11 +17,11 @@ pub enum Version {
     V0_2_0,
     /// 0.3.0: chains, and results with `interfaces`, `ips` and `routes`.
     V0_3_0,
-    /// 0.3.1: 0.3.0 with a typing error corrected.
+    /// 0.3.1: corrects a typing error of 0.3.0.
     V0_3_1,
     /// 0.4.0: CHECK, and `prevResult` on DEL.
     V0_4_0,
-    /// 1.0.0: no configurations of a single plugin, and no `ips[].version`.
+    /// 1.0.0: removes `ips[].version` and configurations of a single plugin.
     V1_0_0,
     /// 1.1.0: GC, STATUS, and more keys for interfaces and routes.
     V1_1_0,
@@ -65,7 +65,8 @@ impl Version {
     /// The highest version that both a configuration and Jackfield support.
     ///
     /// Ignores unsupported versions if at least one version is supported (CNI 1.1.0 §1 "Version
-    /// considerations"). A configuration without a version, or with an empty version, has 0.1.0.
+    /// considerations"). A configuration without a version, or with an empty version, has version
+    /// 0.1.0.
     ///
     /// # Errors
     ///

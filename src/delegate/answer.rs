@@ -35,7 +35,7 @@ impl Documents {
     }
 }
 
-/// Returns whether a plugin that ended like this has written its whole answer.
+/// Returns whether a plugin with this ending has written its whole answer.
 pub(super) fn complete(verb: Verb, ending: Ending, stdout: &[u8]) -> bool {
     (ending == Ending::Exited(0) && !verb.has_answer())
         || !matches!(Documents::count(stdout), Documents::None | Documents::Cut)

@@ -114,9 +114,9 @@ impl<'c> Chain<'c> {
 
     /// Detaches: calls every plugin in reverse order, even plugins that the ADD did not reach.
     ///
-    /// CNI 1.1.0 §3 stops at the first failure. That would leak the resources of the remaining
-    /// plugins. The leak would be permanent if the cause is an uninstalled binary. This therefore
-    /// calls the remaining plugins too, and returns the errors at the end.
+    /// CNI 1.1.0 §3 stops at the first failure, which would leak the resources of the remaining
+    /// plugins. If the cause is an uninstalled binary, the leak would be permanent. This method
+    /// therefore calls the remaining plugins too, and returns the errors at the end.
     ///
     /// `result` is the final result of the ADD. Plugins get it in version 0.4.0 and later.
     ///
@@ -179,7 +179,8 @@ impl<'c> Chain<'c> {
         Ok(Ran::All)
     }
 
-    /// Checks in order whether every plugin is ready for an ADD, until one is not.
+    /// Checks in order whether each plugin is ready for an ADD. Stops at the first plugin that is
+    /// not.
     ///
     /// # Errors
     ///

@@ -17,13 +17,13 @@ pub const DEPTH_VARIABLE: &str = "JACKFIELD_DEPTH";
 /// The number of nested Jackfields, including this one.
 ///
 /// [`find`](super::find) refuses a configuration that names Jackfield itself as a delegate. The
-/// depth detects the remaining cycles: through a third plugin that delegates, or through a copy of
-/// the Jackfield binary.
+/// depth detects the remaining cycles. Such a cycle goes through a third plugin that delegates, or
+/// through a copy of the Jackfield binary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Depth(u32);
 
 impl Depth {
-    /// Computes the depth from the value of [`DEPTH_VARIABLE`] in Jackfield's own environment.
+    /// Computes the depth from the value of [`DEPTH_VARIABLE`] in Jackfield's environment.
     ///
     /// # Errors
     ///

@@ -12,8 +12,8 @@ const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/s
 
 /// The part of the environment that all delegates share.
 ///
-/// Delegates inherit only the variables that [`shared`] lists. With containerd's `LD_LIBRARY_PATH`
-/// they would load containerd's libraries, and they must not get the runtime's credentials.
+/// Delegates inherit only the variables that [`shared`] lists. With containerd's `LD_LIBRARY_PATH`,
+/// they would load containerd's libraries. They must not get the runtime's credentials either.
 #[derive(Debug)]
 pub(super) struct Environment(Vec<(OsString, OsString)>);
 
@@ -32,8 +32,8 @@ impl Environment {
 
     /// Returns the command for one call: CNI 1.1.0 §2 "Parameters".
     ///
-    /// The program is an absolute path. If it were a name, the standard library would use `fork`
-    /// to search the new `PATH` for it.
+    /// The program is an absolute path. If it were a bare name, the standard library would use
+    /// `fork` and search the new `PATH`.
     pub(super) fn command(&self, call: &DelegateCall<'_>) -> Command {
         let mut command = Command::new(call.binary.path());
         command
@@ -56,8 +56,8 @@ impl Environment {
 /// variables for language, time zone, tracing and CNI.
 fn shared(name: &str) -> bool {
     match name {
-        // The parameters of the runtime's call are never inherited. A GC in the course of a DEL
-        // must not get the container of the DEL.
+        // Delegates never inherit the parameters of the runtime's call. A delegate's GC, for
+        // example, must not get a container ID.
         "CNI_COMMAND" | "CNI_CONTAINERID" | "CNI_NETNS" | "CNI_IFNAME" | "CNI_ARGS"
         | "CNI_PATH" => false,
         "PATH" | "HOME" | "LANG" | "LANGUAGE" | "TZ" => true,

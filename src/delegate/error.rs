@@ -24,7 +24,7 @@ pub enum DelegateError {
     /// The plugin's configuration cannot be written.
     #[error("its configuration: {0}")]
     Request(#[from] InvocationError),
-    /// CHECK needs the result of the ADD, and the journal has none.
+    /// CHECK needs the result of the ADD, but the journal does not contain it.
     #[error("the journal has no result of its ADD to compare with; recreate the pod")]
     NoResult,
     /// The deadline had passed before the call.
@@ -91,7 +91,7 @@ pub enum DelegateError {
 }
 
 impl DelegateError {
-    /// The plugin's own error document. The caller passes its codes 11, 50 and 51 on unchanged (CNI
+    /// The plugin's error document. The caller passes the codes 11, 50 and 51 on unchanged (CNI
     /// 1.1.0 §2 "STATUS", §5 "Error").
     #[must_use]
     pub fn delegate_error(&self) -> Option<&cni::Error> {
@@ -101,7 +101,7 @@ impl DelegateError {
         }
     }
 
-    /// The plugin's own text about its failure: its error document, or its last line if it failed
+    /// The plugin's text about its failure: its error document, or its last line if it failed
     /// without an error document.
     pub(super) fn plugin_text(&self) -> Option<String> {
         match self {
@@ -119,8 +119,8 @@ fn signal_name(signal: i32) -> String {
     }
 }
 
-/// The last line that a failed plugin wrote. It usually names the cause, and the error message is
-/// often its only copy, since the runtime may drop the plugin's log.
+/// The last line that a failed plugin wrote. It usually names the cause. The runtime may drop the
+/// plugin's log, so the error message is often the only place that shows the line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LastLine(Option<String>);
 

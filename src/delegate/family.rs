@@ -12,8 +12,8 @@ const MOST_DESCENDANTS: usize = 1024;
 /// A delegate's process group, and the descendants that have left the group.
 ///
 /// A signal to the group does not reach a child that called `setsid`. Such a child could continue
-/// to change a pod after the failure of its ADD. It can be found only while its parent lives, so
-/// the search must precede the first signal. A child cannot be found if its parent ended earlier.
+/// to change a pod after the failure of its ADD. The search finds a child only while its parent
+/// lives, so it must precede the first signal. It misses a child whose parent ended earlier.
 pub(super) struct ProcessFamily {
     leader: Pid,
     descendants: Vec<OwnedFd>,
@@ -33,8 +33,7 @@ impl ProcessFamily {
 
     /// Adds the descendants that are alive now.
     ///
-    /// They are stored as process descriptors, since the kernel may reuse a process ID before the
-    /// signal.
+    /// Stores process descriptors, since the kernel may reuse a process ID before the signal.
     pub(super) fn add_descendants(&mut self) {
         let mut parents = vec![self.leader];
         let mut count = 0;

@@ -11,16 +11,17 @@ const CHUNK: usize = 4 * 1024;
 
 /// The standard input of a delegate.
 ///
-/// The pipe is closed once everything is written, since many plugins read to the end of the file. A
-/// broken pipe is not an error, because a plugin may answer without reading its input. Shell
-/// scripts often do so.
+/// Jackfield closes the pipe after the last byte, since many plugins read until the end of the
+/// file. A broken pipe is not an error, because a plugin may answer without reading its input.
+/// Shell scripts often do so.
 pub(super) struct Feed<'a, W> {
     pipe: Option<W>,
     rest: &'a [u8],
 }
 
 impl<'a, W: Write + AsFd> Feed<'a, W> {
-    /// Makes the writing end non-blocking, or closes it if that fails, which no known kernel does.
+    /// Makes the writing end non-blocking. Closes it if the kernel refuses, but no known kernel
+    /// does.
     pub(super) fn new(pipe: Option<W>, bytes: &'a [u8]) -> Self {
         Self {
             pipe: pipe.filter(|pipe| ioctl_fionbio(pipe, true).is_ok()),
@@ -62,7 +63,8 @@ pub(super) struct Intake<R> {
 }
 
 impl<R: Read + AsFd> Intake<R> {
-    /// Makes the reading end non-blocking, or closes it if that fails, which no known kernel does.
+    /// Makes the reading end non-blocking. Closes it if the kernel refuses, but no known kernel
+    /// does.
     pub(super) fn new(pipe: Option<R>, cap: usize) -> Self {
         Self {
             pipe: pipe.filter(|pipe| ioctl_fionbio(pipe, true).is_ok()),
@@ -78,8 +80,8 @@ impl<R: Read + AsFd> Intake<R> {
     }
 
     /// Reads the available bytes. Reads and drops bytes beyond the limit, so that the writer does
-    /// not block. One call reads a bounded amount. Otherwise a call would not return before the
-    /// deadline if the writer never pauses.
+    /// not block. One call reads a bounded amount, because a writer that never pauses would
+    /// otherwise keep the call busy past the deadline.
     pub(super) fn drain(&mut self) {
         let mut buffer = [0_u8; CHUNK];
         for _ in 0..=self.cap / CHUNK {

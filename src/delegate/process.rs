@@ -25,8 +25,8 @@ pub(super) const TERM_GRACE: Duration = Duration::from_millis(200);
 /// How long to wait for a process to end after SIGKILL. A process takes longer only if it hangs in
 /// the kernel.
 const KILL_GRACE: Duration = Duration::from_secs(1);
-/// How long to wait for the rest of an answer after the delegate ended. A child may still write it,
-/// for example if the delegate is a wrapper script that pipes its output through `tee`.
+/// How long to wait for the rest of an answer after the delegate ended. A child may still write the
+/// rest, for example if the delegate is a wrapper script that pipes its output through `tee`.
 pub(super) const ORPHAN_GRACE: Duration = Duration::from_millis(250);
 /// The interval of checks for the exit on a kernel without process descriptors.
 const TICK: Duration = Duration::from_millis(1);
@@ -56,7 +56,8 @@ pub(super) enum Ending {
     Hung,
     /// We sent SIGKILL, but the process did not end, since it hangs in the kernel.
     Unkillable,
-    /// The kernel discarded the exit status, since we inherited an ignored SIGCHLD from our parent.
+    /// The kernel discarded the exit status, since we ignore SIGCHLD. We inherited this setting
+    /// from our parent.
     Lost,
 }
 
@@ -77,10 +78,10 @@ struct RunningProcess<'a> {
 /// Runs a command as the leader of its own process group, and returns after the process ended.
 ///
 /// If the answer is then incomplete and a child of the delegate still has the output open, this
-/// waits up to [`ORPHAN_GRACE`] for the rest of the answer.
+/// function waits up to [`ORPHAN_GRACE`] for the rest of the answer.
 ///
-/// After a failure, this kills the rest of the process group. After a success, it does not kill
-/// children, since a plugin may have started a daemon.
+/// After a failure, this function kills the rest of the process group. After a success, it does not
+/// kill children, since a plugin may have started a daemon.
 ///
 /// The command must not use `pre_exec`, `uid`, `gid` or `groups`. They make the standard library
 /// use `fork` instead of the cheaper `vfork`.
@@ -231,8 +232,8 @@ impl<'a> RunningProcess<'a> {
     /// Reaps the process. After a failure, first kills the rest of its group.
     fn end(mut self, ending: Ending) -> ProcessOutput {
         match ending {
-            // Do not signal: an unkillable process has had its SIGKILL, and with the exit status
-            // the kernel also freed the process ID, which may belong to a new process by now.
+            // Send no signal. An unkillable process already got SIGKILL. If the exit status is
+            // lost, the kernel also freed the process ID, so a new process may have the ID.
             Ending::Unkillable | Ending::Lost => {}
             Ending::Exited(0) if self.is_complete(ending) => {}
             _ => ProcessFamily::of(self.pid).signal(Signal::KILL),

@@ -21,7 +21,7 @@ use crate::console;
 const BUSY_PATIENCE: Duration = Duration::from_secs(5);
 /// The first pause between retries. The pause doubles, up to one second.
 const BUSY_PAUSE: Duration = Duration::from_millis(10);
-/// How long to wait until our own standard error accepts the output of a delegate.
+/// How long to wait until our standard error accepts the output of a delegate.
 const STDERR_PATIENCE: Duration = Duration::from_millis(50);
 /// How many bytes a writable pipe accepts without blocking (`PIPE_BUF`).
 const STDERR_CHUNK: usize = 4096;
@@ -59,7 +59,7 @@ impl Processes {
                     pause = (pause * 2).min(Duration::from_secs(1));
                 }
                 Some(Errno::ETXTBSY) => return Err(DelegateError::Busy(path())),
-                // The node is out of process IDs or memory. The binary is not the cause.
+                // The cause is not the binary. The node is out of process IDs or memory.
                 Some(Errno::EAGAIN | Errno::ENOMEM) => return Err(DelegateError::NoRoom(cause)),
                 _ => return Err(DelegateError::NotStarted(path(), cause)),
             }
@@ -85,7 +85,8 @@ impl DelegateExec for Processes {
 /// Copies a delegate's standard error to ours: CNI 1.1.0 §4 "Delegated plugin execution procedure".
 ///
 /// Lines are escaped, since a plugin's log may quote text from pods. If the runtime does not read
-/// our standard error, a write could block, so the rest is dropped after [`STDERR_PATIENCE`].
+/// our standard error, a write could block. This function therefore drops the rest after
+/// [`STDERR_PATIENCE`].
 fn pass_on(output: &ProcessOutput) {
     if output.stderr.is_empty() {
         return;

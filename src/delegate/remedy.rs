@@ -9,7 +9,8 @@ use crate::cni;
 const REMEDIES: [(&[&str], &str); 17] = [
     (
         &["link state", "not supported"],
-        "the driver of the device cannot set it, so drop link_state from the definition",
+        "the driver of the device cannot set the link state, so drop link_state from the \
+         definition",
     ),
     (
         &["tx_rate", "not supported"],
@@ -22,11 +23,11 @@ const REMEDIES: [(&[&str], &str); 17] = [
     ),
     (
         &["spoofchk", "not supported"],
-        "the driver of the device cannot set it, so drop spoofchk from the definition",
+        "the driver of the device cannot set spoofchk, so drop spoofchk from the definition",
     ),
     (
         &["trust", "not supported"],
-        "the driver of the device cannot set it, so drop trust from the definition",
+        "the driver of the device cannot set trust, so drop trust from the definition",
     ),
     (
         &["vlan", "not supported"],

@@ -57,8 +57,8 @@ impl Ours {
 /// Finds a plugin's binary in the first directory of `CNI_PATH` that has an executable file of this
 /// name (CNI 1.1.0 §2 "Parameters", §3 "Look up the executable specified in the `type` field").
 ///
-/// Symbolic links are followed. Relative directories are skipped, since their meaning depends on
-/// the runtime's working directory.
+/// Follows symbolic links. Skips relative directories, since their meaning depends on the runtime's
+/// working directory.
 ///
 /// # Errors
 ///
@@ -121,8 +121,8 @@ pub enum FindError {
         /// The searched directories.
         dirs: String,
     },
-    /// The directories contain only files of that name without an executable bit. This is the
-    /// first.
+    /// The directories contain only files of that name without an executable bit. This is the path
+    /// of the first one.
     #[error("{0} is not executable; reinstall the plugin or `chmod 755` it")]
     NotExecutable(PathBuf),
     /// The binary is Jackfield.

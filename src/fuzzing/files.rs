@@ -1,6 +1,6 @@
-//! Targets for files that a different program, a previous release or a failing disk may have
-//! written: in the journal, in the cache of Multus, of kubelet, and in the CNI configuration
-//! directory of the runtime.
+//! Targets for files that a different program or a previous release may have written, or a failing
+//! disk may have damaged. They are the files of the journal, of Multus' cache, of kubelet, and of
+//! the runtime's CNI configuration directory.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -144,8 +144,8 @@ pub(super) fn installation(bytes: &[u8]) -> Option<()> {
     Some(())
 }
 
-/// Checks that the configuration that Jackfield generates from a template is recognized as its own
-/// and reads back unchanged.
+/// Generates Jackfield's configuration from a template. Checks that Jackfield recognizes the
+/// configuration as its own, and that the configuration reads back unchanged.
 fn written_and_read(template: &RawObject) {
     let conf = OurConf::from_template(template);
     let text = conf.text();
@@ -155,8 +155,8 @@ fn written_and_read(template: &RawObject) {
     accepted(conf.node_config());
 }
 
-/// Parses device information in the form in which device plugins and delegates write it. Checks
-/// that an accepted value reads back.
+/// Parses device-info as device plugins and delegates write it. Checks that an accepted value reads
+/// back.
 pub(super) fn device_info(bytes: &[u8]) -> Option<()> {
     capture(bytes);
     let wire = accepted(WireDeviceInfo::from_json(bytes))?;

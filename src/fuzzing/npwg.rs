@@ -1,4 +1,4 @@
-//! Targets for what the authors of pods and definitions write into the cluster.
+//! Targets for annotations and objects in the cluster, which users write.
 
 use std::rc::Rc;
 use std::time::Instant;
@@ -69,7 +69,7 @@ pub(super) fn network_status(bytes: &[u8]) -> Option<()> {
     Some(())
 }
 
-/// Parses an object in the form in which the API server sends it.
+/// Parses an object as the API server sends it.
 pub(super) fn objects(bytes: &[u8]) -> Option<()> {
     let object: Value = serde_json::from_slice(bytes).ok()?;
     let definition = Definition::from_json(&object);
@@ -83,8 +83,8 @@ pub(super) fn objects(bytes: &[u8]) -> Option<()> {
         Err(LookupError::Invalid(error)) => said(&error),
         Err(_) => {}
     }
-    // The agent passes a long definition on without parsing its configuration. What the plugin
-    // reads must also be the same.
+    // The agent passes a long definition on without parsing its configuration. The plugin must then
+    // read the same definition.
     if let Ok(unread) = Unread::of(bytes)
         && let Ok(text) = serde_json::to_string(&unread)
         && let Ok(passed_on) = serde_json::from_str::<Definition>(&text)

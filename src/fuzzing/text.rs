@@ -22,8 +22,8 @@ use crate::request::Call;
 /// proportion to the size of the object.
 const KEYS: usize = 32;
 
-/// Parses a JSON object. Checks that it is written as it was read, that a removed key is gone, and
-/// that a configuration contains no key twice.
+/// Parses a JSON object. Checks that the object is written as it was read, that a removed key is
+/// gone, and that a configuration contains no key twice.
 pub(super) fn json(bytes: &[u8]) -> Option<()> {
     let object = accepted(RawObject::parse(bytes))?;
     let written = object.to_string();

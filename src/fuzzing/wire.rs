@@ -61,8 +61,9 @@ pub(super) fn devlink(bytes: &[u8]) -> Option<()> {
     accepted(fuzzing::devlink(bytes)).map(drop)
 }
 
-/// Reads a machine from sysfs after writing the input into one of its attributes. The first two
-/// bytes choose the attribute, and the other bytes are its content.
+/// Writes a part of the input to one attribute in the sysfs of a machine, and then reads the
+/// machine. The first two bytes choose the attribute. The other bytes are the attribute's new
+/// content.
 pub(super) fn sysfs(bytes: &[u8]) -> Option<()> {
     thread_local!(static MACHINE: Option<Machine> = Machine::new());
     let (place, value) = bytes.split_first_chunk()?;

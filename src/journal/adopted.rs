@@ -1,4 +1,4 @@
-//! Adopts sandboxes that a different plugin attached, by writing a record for each before its DEL.
+//! Adopts sandboxes that another plugin attached: writes a record of each sandbox before its DEL.
 //!
 //! A sandbox that Multus attached, or that is older than Jackfield on this node, has no record.
 //! Jackfield writes a complete record before it detaches such a sandbox. A DEL that fails or is
@@ -62,7 +62,7 @@ impl Journal {
     }
 
     /// Removes the markers of sandboxes that the cache of Multus no longer contains. Also removes
-    /// incomplete records, whose writers were killed.
+    /// the incomplete records of adoptions that were killed.
     pub fn prune_adopted(&self, cache: &MultusCache<'_>) {
         for file in self.half_adopted() {
             let _ = fs::remove_file(file);

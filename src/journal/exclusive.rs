@@ -10,10 +10,10 @@
 //!
 //! `<segment>` is a hash, since the name of a segment may be too long for a file name.
 //!
-//! Each resource is a symbolic link, because a link appears together with its target, and one
-//! `readlink` finds the holder. A link to a missing record, or to a record without the resource,
-//! reserves nothing. So a process that is killed between writing the record and the link leaves
-//! nothing to clean up by hand.
+//! Each reservation is a symbolic link. A link appears together with its target, and one `readlink`
+//! finds the holder. A link to a missing record, or to a record without the resource, reserves
+//! nothing. So a process that is killed between writing the record and the link leaves nothing to
+//! clean up by hand.
 
 use std::fmt;
 use std::fs;
@@ -36,7 +36,8 @@ const FOLDER: &str = "exclusive";
 /// The number of bytes of a segment's hash in a file name.
 const HASH: usize = 16;
 
-/// A resource that only one sandbox may have. A record of the previous release has no segment.
+/// A resource that only one sandbox may have. For a record of the previous release, the segment is
+/// `None`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Exclusive {
     /// A PCI device.
@@ -142,8 +143,8 @@ impl Journal {
         Ok(None)
     }
 
-    /// Releases the exclusive resources of the sandbox of `header`. The caller then removes its
-    /// record.
+    /// Releases the exclusive resources of the sandbox of `header`. The caller then removes the
+    /// record of the sandbox.
     pub fn give_back(&self, header: &Header) {
         let key = header.key();
         for what in header.attachments.iter().flat_map(Exclusive::of) {

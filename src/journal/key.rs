@@ -16,7 +16,7 @@ pub struct Key {
 }
 
 impl Key {
-    /// The file name of its record.
+    /// The file name of the attachment's record.
     pub(super) fn file_name(&self) -> String {
         format!("{}@{}", short(&self.container), self.ifname)
     }

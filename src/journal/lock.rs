@@ -3,7 +3,7 @@
 //! The lock is a `flock` on a descriptor that every delegate inherits, so the lock is held until
 //! the last delegate has ended. If Jackfield is killed in the middle of an ADD, its orphaned
 //! delegate still holds the lock, and the next DEL waits for the orphan. So no delegate's ADD runs
-//! at the same time as a DEL.
+//! at the same time as a DEL of the same sandbox.
 //!
 //! The DEL first gives the orphan a moment to finish. A plugin that is killed halfway may leave
 //! state behind that its own DEL does not find, such as an interface without its final name.
@@ -129,14 +129,14 @@ impl Lock {
 
 impl Drop for Lock {
     /// Removes the file while it is still locked. A later call then locks a new file, even if a
-    /// delegate in the background still holds the lock of this one.
+    /// delegate in the background still holds the lock of the removed file.
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.path);
         let _ = self.file.unlock();
     }
 }
 
-/// The turn to reserve exclusive resources, which one process on the node has at a time.
+/// The turn to reserve exclusive resources. Only one process on the node has the turn at a time.
 ///
 /// The turn is a `flock` on the directory of the locks, which only root can open.
 #[derive(Debug)]
@@ -189,7 +189,7 @@ fn is_at(file: &File, path: &Path) -> bool {
     }
 }
 
-/// Reads the process ID that the Jackfield that took the lock wrote into the file.
+/// Reads the process ID that Jackfield wrote into the file when it took the lock.
 fn owner(mut file: &File) -> Option<i32> {
     let mut text = String::new();
     file.read_to_string(&mut text).ok()?;

@@ -1,5 +1,6 @@
 //! The cache of the attachments that Multus made (key `cniDir`). Jackfield only reads the cache,
-//! with one exception: when the node goes back to Multus, it removes the pods that it detached.
+//! with one exception: when the node goes back to Multus, Jackfield removes the files of the pods
+//! that it detached.
 //!
 //! ```text
 //! <cniDir>/<container>                                the delegates, in order of attachment
@@ -111,8 +112,8 @@ impl<'a> MultusCache<'a> {
                 }),
             }
         }
-        // Attachments that have only a result: first the cluster network, then the others by
-        // interface name.
+        // Attachments that have only a result: first the cluster network, then the others in the
+        // order of their interface names.
         results.sort_by_key(|(_, result)| (!result.is_of(&key.ifname), result.sort_key()));
         for (path, result) in results {
             sandbox.netns = sandbox.netns.or_else(|| result.netns());

@@ -1,8 +1,8 @@
 //! Failed detachments, which Jackfield retries without a request of the runtime.
 //!
 //! No runtime retries a DEL reliably, so each DEL and each STATUS retries one failed detachment
-//! that is due. Every failed detachment has a marker. The directory of the markers is usually
-//! empty, so the search for a due retry is cheap.
+//! whose retry is due. Every failed detachment has a marker. The directory of the markers is
+//! usually empty, so the search for a due retry is cheap.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -10,11 +10,11 @@ use serde::{Deserialize, Serialize};
 
 use super::{Journal, JournalError, Key};
 
-/// The unit of the wait before a retry, which doubles with each attempt.
+/// Half of the wait before the first retry. The wait doubles with each attempt.
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 /// The longest wait between two attempts.
 const LONGEST_WAIT: Duration = Duration::from_secs(600);
-/// The number of markers that a search for a due retry reads.
+/// The maximum number of markers that a search for a due retry reads.
 const LOOKED_AT: usize = 64;
 /// The folder of the markers.
 const FOLDER: &str = "owed";
@@ -37,8 +37,8 @@ pub struct Owed {
 }
 
 impl Owed {
-    /// Whether the retry is due. A due time beyond the longest wait counts as due, because the
-    /// clock must have been set back.
+    /// Whether the retry is due. A due time that is further away than the longest wait counts as
+    /// due, because the clock must have been set back.
     fn is_due(&self, now: u64) -> bool {
         self.due <= now || self.due - now > LONGEST_WAIT.as_secs()
     }
@@ -73,8 +73,9 @@ impl Journal {
         Ok(owed)
     }
 
-    /// If the retry of `key` is due, postpones it by `by`, because the caller retries it now.
-    /// Returns whether it was due and could be postponed. The caller holds the lock of the sandbox.
+    /// If the retry of `key` is due, postpones the retry by `by`, because the caller runs it now.
+    /// Returns whether the retry was due and could be postponed. The caller holds the lock of the
+    /// sandbox.
     pub fn postpone(&self, key: &Key, by: Duration) -> bool {
         let now = now();
         let owed = self.owed(key).filter(|owed| owed.is_due(now));
@@ -95,7 +96,7 @@ impl Journal {
         self.all(FOLDER).collect()
     }
 
-    /// Returns one failed detachment whose retry is due, but never the one of `but`.
+    /// Returns one failed detachment whose retry is due, but never the detachment of `but`.
     pub fn due(&self, but: Option<&Key>) -> Option<Owed> {
         let now = now();
         self.all::<Owed>(FOLDER)

@@ -17,14 +17,15 @@ use crate::plan::Attachment;
 
 /// The current format. The previous format lacks the baseline of devices. This release still reads
 /// the previous format, and still writes it for sandboxes without a device, so that the previous
-/// release can read them.
+/// release can read those records.
 const FORMAT: u32 = 2;
 
 /// The first line of a record: the sandbox and every attachment that the ADD will attempt.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Header {
     pub(super) format: u32,
-    /// The ID of the boot in which the ADD ran. After a reboot, its network namespace is gone.
+    /// The ID of the boot in which the ADD ran. After a reboot, the sandbox's network namespace is
+    /// gone.
     pub boot: String,
     /// `CNI_CONTAINERID`.
     pub container: ContainerId,
@@ -34,7 +35,7 @@ pub struct Header {
     pub netns: String,
     /// The identity of the network namespace.
     pub netns_id: String,
-    /// `CNI_ARGS` as the runtime gave them.
+    /// `CNI_ARGS` as the runtime passed them.
     pub args: String,
     /// The pod, if the runtime names one.
     pub pod: Option<PodName>,
@@ -95,7 +96,8 @@ impl Header {
     }
 }
 
-/// One step of an ADD or a DEL. `usize` alone is the index of an attachment in the header.
+/// One step of an ADD or a DEL. The first `usize` of a step is the index of an attachment in the
+/// header.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Step<'a> {
@@ -274,7 +276,7 @@ pub enum RecordError {
     /// The file cannot be read.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// The header is incomplete: either its writer was killed before anything was started, or a
+    /// The header is incomplete: either its writer was killed before it started anything, or a
     /// power loss destroyed the record.
     #[error("its header was never finished")]
     CutOff,

@@ -4,9 +4,9 @@
 //! unrestored/<address>      the earlier state of a device, and what could not be restored
 //! ```
 //!
-//! The next ADD that gets such a device retries the restoration. If that fails, the ADD refuses the
-//! device while the network would mistake its pod for the previous pod. The state in this file
-//! is the baseline of that ADD.
+//! The next ADD that gets such a device retries the restoration. If the device still has the MAC,
+//! GUID or VLAN of the previous pod, the ADD refuses the device, unless the new pod or its
+//! definition sets that value. The state in this file is the baseline of the ADD.
 
 use std::fs;
 

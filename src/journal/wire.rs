@@ -1,12 +1,13 @@
 //! The JSON form that types of other modules have in the journal.
 //!
 //! Each type here mirrors a type of another module, field by field (`#[serde(remote)]`), and lists
-//! the keys in the order in which they are written. So renaming a field of a plan, a device or a
-//! route does not compile until its mirror follows. `tests/golden` contains the expected JSON.
+//! the keys in the order in which they are written. So a renamed field of a plan, a device or a
+//! route does not compile until the mirror is changed as well. `tests/golden` contains the expected
+//! JSON.
 //!
 //! Values with one text form (addresses, GUIDs, interface names, CNI results and arguments) keep
-//! their own serialization. So do pods and allocated devices, because other interfaces also fix
-//! their keys.
+//! the serialization of their modules. Pods and allocated devices keep theirs too, because other
+//! interfaces depend on the same keys.
 
 mod attachment;
 mod device;

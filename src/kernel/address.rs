@@ -14,7 +14,7 @@ pub struct Address {
     pub index: u32,
     /// The address and its prefix length.
     pub address: IpNet,
-    /// Whether another node has the same address, so that the kernel does not use it.
+    /// Whether another node has the same address. The kernel then does not use the address.
     pub dad_failed: bool,
     /// Whether the kernel still checks for duplicates and does not use the address yet.
     pub tentative: bool,
@@ -29,7 +29,7 @@ impl Address {
         self.tentative && !self.optimistic && !self.dad_failed
     }
 
-    /// Reads a message. Returns [`None`] if the message holds no IP address.
+    /// Reads a message. Returns [`None`] if the message contains no valid IP address.
     pub(super) fn read(message: AddressMessage) -> Option<Self> {
         let mut local = None;
         let mut address = None;

@@ -15,12 +15,12 @@ const NEEDED: [(Capability, &str); 2] = [
 
 /// Returns the names of the needed capabilities that the calling thread lacks in its effective set.
 ///
-/// Each thread has its own capabilities, so the result holds for the caller only.
+/// Each thread has its own capabilities, so the result applies to the calling thread only.
 #[must_use]
 pub fn missing() -> Vec<&'static str> {
     missing_of(|capability| {
-        // An unreadable set does not prove that the capability is missing. If it is missing, the
-        // system call that needs it fails.
+        // An unreadable set does not prove that the capability is missing. If the capability is
+        // missing, the system call that needs it fails.
         caps::has_cap(None, CapSet::Effective, capability).unwrap_or(true)
     })
 }

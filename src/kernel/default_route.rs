@@ -58,8 +58,8 @@ const STATIC: u8 = 4;
 /// A default route of the main table.
 ///
 /// The journal stores the routes that Jackfield replaces. A restored route must equal the removed
-/// route, so attributes without a field of their own are kept in raw form ([`RawAttribute`]).
-/// Interfaces are stored by name, because the index changes when an interface is recreated.
+/// route, so the type keeps attributes without a field in raw form ([`RawAttribute`]). It stores
+/// interfaces by name, because the index changes when an interface is recreated.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DefaultRoute {
     /// The IP family.

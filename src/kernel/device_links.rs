@@ -27,8 +27,9 @@ pub trait DeviceLinks {
 
     /// Returns the states of all virtual functions of the physical function with this index.
     ///
-    /// This takes one request. The kernel needs 0.1 to 2 ms for each VF and blocks changes to all
-    /// links during that time. The list is empty if the link has no VFs or its driver reports none.
+    /// This method sends one request. The kernel needs 0.1 to 2 ms for each VF and blocks changes
+    /// to all links during that time. The list is empty if the link has no VFs or its driver
+    /// reports none.
     ///
     /// # Errors
     /// [`KernelError`] when the kernel refuses or does not answer.
@@ -80,6 +81,6 @@ pub enum LinkChange {
     Address(Vec<u8>),
     /// Sets the MTU, in octets.
     Mtu(u32),
-    /// Moves the link to the network namespace of this process, and gives it this name.
+    /// Moves the link to the network namespace of this process, and renames it to this name.
     Home(String),
 }

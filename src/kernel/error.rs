@@ -61,7 +61,7 @@ pub enum NetlinkError {
     /// The kernel's answer cannot be parsed.
     #[error("cannot parse the kernel's answer: {0}; report it with the kernel's version")]
     Garbled(#[source] DecodeError),
-    /// The list changed during each of this number of reads.
+    /// The list changed during this many reads in a row.
     #[error("the list changed during {0} reads in a row; try again")]
     Unsteady(u32),
 }

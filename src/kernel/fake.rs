@@ -80,12 +80,11 @@ pub(crate) struct FakeDevices {
     /// A link, its PF and its VF number. If a test changes the address of this link, the PF reports
     /// the new address for the VF.
     pub(crate) own_address_becomes_admins: Option<(u32, u32, usize)>,
-    /// Whether the driver refuses changes of that link's address while the administrator has set an
-    /// address.
+    /// The functions that may not change their address while the administrator has set an address.
     pub(crate) guard: Guard,
     /// Whether the administrator has set an address.
     pub(crate) is_given: bool,
-    /// Whether that link takes over the address that its PF reports when it is set down.
+    /// Whether that link takes over the address from its PF when a test sets the link down.
     pub(crate) asks_anew: bool,
     pub(crate) uplinks: Vec<String>,
     /// The indices of the links that have an address of the node.
@@ -96,7 +95,7 @@ pub(crate) struct FakeDevices {
     pub(crate) questions: usize,
 }
 
-/// The functions whose address the driver does not let them change.
+/// The functions that may not change their address.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Guard {
     /// No function.

@@ -83,8 +83,8 @@ pub struct PlacedDevice {
 /// Returns all devices that have an interface in any network namespace. Searches the namespaces of
 /// all processes, and the named namespaces.
 ///
-/// This makes several system calls for each process on the node. Use it to inspect a node or to
-/// find a missing device, but not in every ADD or DEL.
+/// This function makes several system calls for each process on the node. Use it to inspect a node
+/// or to find a missing device, but not in every ADD or DEL.
 ///
 /// # Errors
 /// [`KernelError`] if a namespace cannot be read, for example without privileges. That namespace

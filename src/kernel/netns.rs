@@ -52,8 +52,8 @@ pub enum NetnsError {
     /// The path cannot be opened or examined.
     #[error("network namespace {0}: {1}; check the path and that Jackfield runs as root")]
     Unreadable(PathBuf, #[source] io::Error),
-    /// The path is not a network namespace, but for example a plain file, a directory or a mount
-    /// namespace.
+    /// The path is not a network namespace. It is, for example, a plain file, a directory or a
+    /// mount namespace.
     #[error(
         "{0}: it is {1}, not a network namespace; set CNI_NETNS to one, such as \
          /var/run/netns/NAME or /proc/PID/ns/net"
@@ -76,7 +76,7 @@ pub enum PathKind {
     /// A device, a FIFO or a socket.
     #[error("a special file")]
     SpecialFile,
-    /// A namespace of an unknown kind other than network.
+    /// A namespace that is not a network namespace. Its kind is unknown.
     #[error("a namespace of another kind")]
     Namespace,
     /// A namespace of this kind, such as `mnt:[4026531841]`.
@@ -107,9 +107,9 @@ impl PodNetns {
         if filesystem.filesystem_type() != NSFS_MAGIC {
             return Err(not_netns(PathKind::of(&metadata)));
         }
-        // The name of a file in nsfs contains its kind, as in `net:[inode]`. The ioctl
-        // NS_GET_NSTYPE would need unsafe code. The name of a bind mount is its path, so the
-        // kernel checks the kind only when a thread enters the namespace.
+        // The link in `/proc` names the kind of the namespace, as in `net:[inode]`. The ioctl
+        // NS_GET_NSTYPE would need unsafe code. For a bind mount, the link is a path. The kernel
+        // then checks the kind when a thread enters the namespace.
         let name = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()))
             .map_err(unreadable)?;
         let name = name.to_string_lossy();
@@ -138,8 +138,9 @@ impl PodNetns {
     /// Returns whether this is the calling thread's namespace. The plugin runs in the host's
     /// namespace.
     ///
-    /// Callers refuse an ADD into the host's namespace. It is a mistake, since a runtime does not
-    /// call CNI for a pod with `hostNetwork`, and it would change the node's addresses and routes.
+    /// Callers refuse an ADD into the host's namespace, because it would change the node's
+    /// addresses and routes. A runtime does not call CNI for a pod with `hostNetwork`, so such an
+    /// ADD is a mistake.
     ///
     /// # Errors
     /// [`NetnsError::Unreadable`] if `/proc` is not mounted.
@@ -151,12 +152,13 @@ impl PodNetns {
     /// Enters the namespace with the calling thread, runs `work`, and returns to the previous
     /// namespace.
     ///
-    /// A new thread would cost a stack, a clone, two wake-ups and a join for one socket. The
-    /// previous namespace is opened before the switch, so that the return needs no new descriptor.
+    /// A new thread would cost a stack, a clone, two wake-ups and a join for one socket. This
+    /// method opens the previous namespace before the switch, so that the return needs no new
+    /// descriptor.
     ///
     /// # Panics
-    /// If the kernel refuses the return to the previous namespace. Otherwise Jackfield and its
-    /// delegates would treat the pod's namespace as the host's. The runtime cleans up after the
+    /// If the kernel refuses the return to the previous namespace. Without the panic, Jackfield and
+    /// its delegates would treat the pod's namespace as the host's. The runtime cleans up after the
     /// panic with a DEL.
     pub(super) fn within<T>(&self, work: impl FnOnce() -> T) -> Result<T, NetnsError> {
         let home = File::open(OURS).map_err(ours_unreadable)?;

@@ -6,8 +6,8 @@
 //! RTM_SETLINK of that PF, IFLA_VFINFO_LIST ◀──write────────────────────────────────────────┘
 //! ```
 //!
-//! A setting that the driver does not report is [`None`] instead of zero or off, so that callers
-//! compare reported settings only. Rates are the exception, because the kernel reports 0 both for
+//! A setting that the driver does not report is [`None`], not zero or off. Callers therefore
+//! compare only reported settings. Rates are the exception, because the kernel reports 0 both for
 //! "no limit" and for a driver without rate limits.
 
 mod read;
@@ -114,7 +114,7 @@ impl VfState {
     /// Returns every reported value as the setting that restores it.
     ///
     /// Trust comes first and the hardware address second. While the administrator has set the VF's
-    /// address, many drivers allow only a trusted VF to change it.
+    /// address, many drivers allow only a trusted VF to change that address.
     pub fn settings(&self) -> impl Iterator<Item = VfSetting> + use<> {
         [
             self.trust.map(VfSetting::Trust),

@@ -6,9 +6,9 @@ use super::KubeletError;
 use super::message;
 use crate::bounded;
 
-/// The maximum number of a pod's devices, counted separately for device plugins and DRA drivers. The reader of the agent's
-/// answer drops any others. This is safe, because kubelet's checkpoint decides which devices belong
-/// to the pod.
+/// The most devices of a pod, counted separately for device plugins and DRA drivers. The reader of
+/// the agent's answer drops further devices. This is safe, because kubelet's checkpoint decides
+/// which devices belong to the pod.
 const MOST_DEVICES: usize = 1024;
 /// The longest name of a resource, a driver, a pool or a device, in bytes.
 const LONGEST_NAME: usize = 253;
@@ -21,15 +21,15 @@ const LONGEST_FAILURE: usize = 1 << 10;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PodDevices {
-    /// The pod's containers in the order of its specification, sidecars first; empty when kubelet
-    /// does not know the pod, or not yet.
+    /// The pod's containers in the order of its specification, sidecars first; empty while kubelet
+    /// does not know the pod.
     #[serde(deserialize_with = "containers")]
     pub containers: Vec<ContainerDevices>,
     /// The resources that have devices on this node, from device plugins and DRA drivers; `None`
     /// without an answer from kubelet.
     #[serde(deserialize_with = "bounded::optional_texts::<_, 1024, LONGEST_NAME>")]
     pub on_node: Option<Vec<String>>,
-    /// Why kubelet or the cluster gave no complete answer, in one line.
+    /// Why the answer of kubelet or the cluster is incomplete, in one line.
     #[serde(deserialize_with = "bounded::optional_text::<_, LONGEST_FAILURE>")]
     pub failure: Option<String>,
 }
@@ -134,7 +134,7 @@ impl PodDevices {
         }
     }
 
-    /// Whether kubelet knows the pod. A missing device is significant only then.
+    /// Whether kubelet knows the pod. Otherwise a missing device means nothing.
     pub fn is_known(&self) -> bool {
         !self.containers.is_empty()
     }

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! This needs no more than [`h2`]. A gRPC framework would add load balancing, reconnection,
-//! interceptors and streaming, which a short call does not use.
+//! interceptors and streaming, which a short call does not need.
 
 use std::io;
 use std::path::Path;
@@ -17,7 +17,7 @@ use http::{HeaderMap, Method, Request, StatusCode, Version, header};
 use prost::Message;
 use tokio::net::UnixStream;
 
-/// The largest answer in bytes, which is kubelet's own limit for these messages.
+/// The largest answer, in bytes. Kubelet has the same limit for these messages.
 const MAX_ANSWER: usize = 16 << 20;
 /// The length of the prefix of a message, in bytes: a flag for compression, and the length.
 const PREFIX: usize = 5;
@@ -38,7 +38,7 @@ impl Channel {
     pub(super) async fn open(socket: &Path) -> Result<Channel, GrpcError> {
         let stream = UnixStream::connect(socket).await?;
         let (requests, connection) = h2::client::handshake(stream).await?;
-        // The next call notices the end of the connection.
+        // If the connection ends, the next call returns an error.
         tokio::spawn(async move {
             let _ = connection.await;
         });
@@ -91,7 +91,7 @@ fn framed(message: &impl Message) -> Bytes {
     let mut frame = BytesMut::with_capacity(PREFIX + length);
     frame.put_u8(0);
     frame.put_u32(u32::try_from(length).unwrap_or(u32::MAX));
-    // Encoding fails only if the buffer is too small, and this one grows.
+    // Encoding fails only if the buffer is too small, and this buffer grows.
     let _ = message.encode(&mut frame);
     frame.freeze()
 }
@@ -182,8 +182,8 @@ impl GrpcError {
         matches!(self, GrpcError::Status { code, .. } if *code == RESOURCE_EXHAUSTED)
     }
 
-    /// Whether the server does not offer the method. Older kubelets do not have it. If it is
-    /// disabled, kubelet answers with the code UNKNOWN, so only the message identifies the error.
+    /// Whether the server does not offer the method. Older kubelets do not have it. For a disabled
+    /// method, kubelet returns the code UNKNOWN, so only the message identifies the error.
     pub(super) fn is_not_offered(&self) -> bool {
         match self {
             GrpcError::Status { code, .. } if *code == UNIMPLEMENTED => true,

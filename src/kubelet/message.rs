@@ -1,5 +1,5 @@
 //! The messages of `v1.PodResourcesLister`, reduced to the fields about devices. The field numbers
-//! are those of kubelet's `podresources/v1/api.proto`. Other fields are skipped.
+//! come from kubelet's `podresources/v1/api.proto`. Other fields are skipped.
 
 /// The name of a pod.
 #[derive(Clone, PartialEq, prost::Message)]

@@ -16,12 +16,12 @@ const GET: &str = "/v1.PodResourcesLister/Get";
 const LIST: &str = "/v1.PodResourcesLister/List";
 const ALLOCATABLE: &str = "/v1.PodResourcesLister/GetAllocatableResources";
 
-/// The time limit for all requests for one pod. Kubelet answers within milliseconds. If it does not
-/// answer, its checkpoint serves as well.
+/// The time limit for all requests for one pod. Kubelet usually answers within milliseconds. If it
+/// does not answer, kubelet's checkpoint is enough.
 const WITHIN: Duration = Duration::from_secs(2);
 /// The upper bounds of the first pause, and of any pause, after kubelet refuses a call because of
-/// its rate limit. The limit is 100 calls per second for all clients on the node together. The
-/// upper bound doubles with each retry, and the pause is a random part of it.
+/// its rate limit. Kubelet allows 100 calls per second from all clients on the node together. The
+/// upper bound doubles with each retry. The pause is a random part of the upper bound.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_millis(320);
 
@@ -46,7 +46,7 @@ impl PodResources {
         &self.socket
     }
 
-    /// The devices of a pod. If the pod has no device of at least one of `resources`, the answer
+    /// The devices of a pod. If the pod has no device of some resource in `resources`, the answer
     /// also lists the resources that have devices on this node. If a request fails,
     /// [`failure`](PodDevices::failure) contains its error.
     pub async fn devices_of(&self, namespace: &str, name: &str, resources: &[&str]) -> PodDevices {
@@ -78,7 +78,7 @@ impl PodResources {
         counted.await.map_err(|error| self.error(error))
     }
 
-    /// A pod; `None` where kubelet does not know it.
+    /// A pod; `None` if kubelet does not know it.
     async fn pod(
         &self,
         namespace: &str,
@@ -117,8 +117,8 @@ impl PodResources {
         Ok(Some(names.into_iter().collect()))
     }
 
-    /// Makes one call. It retries while kubelet refuses the call because of its rate limit, and
-    /// once on a new connection if kubelet has closed the previous one.
+    /// Makes one call. Retries while kubelet refuses the call because of its rate limit. Retries
+    /// over a new connection if a connection that was already open fails.
     async fn call<Q: Message, A: Message + Default>(
         &self,
         method: &str,

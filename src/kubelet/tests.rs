@@ -15,7 +15,7 @@ use fake::{FakeKubelet, NOT_FOUND, Reply, TOO_OFTEN};
 const GET: &[u8] = include_bytes!("tests/get.pb");
 /// `Get` of a pod with a claim (DRA).
 const GET_DRA: &[u8] = include_bytes!("tests/get-dra.pb");
-/// `List` with both.
+/// `List` with both pods.
 const LIST: &[u8] = include_bytes!("tests/list.pb");
 /// `GetAllocatableResources`: four VFs on two NUMA nodes.
 const ALLOCATABLE: &[u8] = include_bytes!("tests/allocatable.pb");

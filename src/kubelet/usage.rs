@@ -15,7 +15,7 @@ pub struct Usage {
     pub in_use: usize,
 }
 
-/// Counts the devices of device plugins, and those that containers have.
+/// Counts the devices of device plugins, and how many of them containers have.
 pub(super) fn count(allocatable: AllocatableResponse, list: ListResponse) -> Vec<Usage> {
     let containers = list
         .pod_resources
@@ -31,8 +31,8 @@ pub(super) fn count(allocatable: AllocatableResponse, list: ListResponse) -> Vec
     usage.collect()
 }
 
-/// The devices of each resource. Several containers may list the same device, since init containers
-/// pass theirs on.
+/// The devices of each resource. Several containers may list the same device, since kubelet
+/// allocates an init container's devices to later containers again.
 fn by_resource(
     pieces: impl IntoIterator<Item = DevicesOfResource>,
 ) -> BTreeMap<String, BTreeSet<String>> {

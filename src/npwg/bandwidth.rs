@@ -8,24 +8,24 @@ use thiserror::Error;
 use crate::cni::json::same_key;
 use crate::cni::{JsonError, RawObject};
 
-/// The value of `bandwidth`: NPWG 1.3 §4.1.2.1.8. It limits at least one direction; a value that
-/// limits neither is absent.
+/// The value of `bandwidth` (NPWG 1.3 §4.1.2.1.8). It limits at least one direction. A value that
+/// limits neither counts as absent.
 ///
-/// It is written in the format of CNI's capability `bandwidth`, always with a burst, since the
-/// reference plugin requires one with each rate.
+/// Its JSON has the format of CNI's capability `bandwidth`. Each rate has a burst, since the
+/// reference plugin requires one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Bandwidth {
     /// The rate of traffic into the pod, in bits per second.
     #[serde(skip_serializing_if = "Option::is_none")]
     ingress_rate: Option<u64>,
-    /// Its burst in bits.
+    /// The burst of this traffic, in bits.
     #[serde(skip_serializing_if = "Option::is_none")]
     ingress_burst: Option<u64>,
     /// The rate of traffic out of the pod, in bits per second.
     #[serde(skip_serializing_if = "Option::is_none")]
     egress_rate: Option<u64>,
-    /// Its burst in bits.
+    /// The burst of this traffic, in bits.
     #[serde(skip_serializing_if = "Option::is_none")]
     egress_burst: Option<u64>,
 }
@@ -33,7 +33,7 @@ pub struct Bandwidth {
 /// The smallest default burst in bits: 64 KiB, the size of the largest possible packet.
 const LEAST_BURST: u64 = 64 * 1024 * 8;
 
-/// The largest default burst in bits, which runtimes use for the cluster network.
+/// The largest default burst in bits. Runtimes use this burst for the cluster network.
 const MOST_BURST: u64 = i32::MAX as u64;
 
 /// The default burst in bits: a tenth of a second at the full rate, between [`LEAST_BURST`] and

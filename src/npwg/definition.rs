@@ -6,9 +6,10 @@ use serde_json::Value;
 use super::manifest::{Manifest, ManifestError};
 use super::object_ref::ObjectRef;
 
-/// The parts of a NetworkAttachmentDefinition that an attachment needs: NPWG 1.3 §3.2.
+/// The parts of a NetworkAttachmentDefinition that an attachment needs (NPWG 1.3 §3.2).
 ///
-/// The configuration is not parsed here, so that an invalid one fails only its own attachment.
+/// The configuration is not parsed here, so that an invalid configuration fails only its own
+/// attachment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Definition {
     /// The object's name.
@@ -28,8 +29,8 @@ impl Definition {
     ///
     /// # Errors
     ///
-    /// [`ManifestError`] when the object is of another kind, has no valid name, or its
-    /// `spec.config` is not a string.
+    /// [`ManifestError`] when the object is of another kind or has no valid name, or when
+    /// `spec.config` or the resource name is not a string.
     pub fn from_json(object: &Value) -> Result<Self, ManifestError> {
         let config = object.pointer("/spec/config").cloned();
         Self::from_parts(object, config.unwrap_or_default())

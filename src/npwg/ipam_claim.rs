@@ -1,4 +1,4 @@
-//! A claim of addresses that outlive a pod.
+//! A claim for addresses that outlive a pod.
 
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
@@ -9,7 +9,7 @@ use super::requested_ip::RequestedIp;
 use super::selection::MAX_IPS;
 use crate::bounded;
 
-/// The parts of an IPAMClaim that an attachment needs: NPWG 1.3 §8.
+/// The parts of an IPAMClaim that an attachment needs (NPWG 1.3 §8).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IpamClaim {
     /// The object's name.

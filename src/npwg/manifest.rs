@@ -18,7 +18,8 @@ impl<'a> Manifest<'a> {
         Ok(ObjectRef::new(namespace, name)?)
     }
 
-    /// Refuses an object with a different `kind` or API group. Each of the two may be absent.
+    /// Refuses an object with a different `kind` or API group. Accepts an object without `kind`,
+    /// and one with `kind` but no API group.
     pub(crate) fn is(self, kind: &'static str, groups: &[&str]) -> Result<(), ManifestError> {
         let group = self
             .text("/apiVersion")?

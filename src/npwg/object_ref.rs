@@ -39,7 +39,7 @@ impl ObjectRef {
         })
     }
 
-    /// Reads `namespace/name`, or `name` in the given namespace: NPWG 1.3 §4.1.1.
+    /// Reads `namespace/name`, or `name` in the given namespace (NPWG 1.3 §4.1.1).
     ///
     /// # Errors
     ///

@@ -7,9 +7,9 @@ use serde::Serialize;
 
 use crate::cni::{JsonError, RawObject};
 
-/// One element of `portMappings`: NPWG 1.3 §4.1.2.1.7.
+/// One element of `portMappings` (NPWG 1.3 §4.1.2.1.7).
 ///
-/// It is written in the format of CNI's capability `portMappings`.
+/// Its JSON has the format of CNI's capability `portMappings`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PortMapping {

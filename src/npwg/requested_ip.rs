@@ -9,7 +9,7 @@ use thiserror::Error;
 
 use crate::cni::json::excerpt;
 
-/// An address with an optional prefix length: one element of `ips`, NPWG 1.3 §4.1.2.1.3.
+/// An address with an optional prefix length: one element of `ips` (NPWG 1.3 §4.1.2.1.3).
 ///
 /// The prefix length stays optional, since only the plugin knows whether it needs one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -26,7 +26,7 @@ impl RequestedIp {
         self.addr
     }
 
-    /// The prefix length in bits, if the pod gave one.
+    /// The prefix length in bits, if the pod requests one.
     #[must_use]
     pub const fn prefix(&self) -> Option<u8> {
         self.prefix
@@ -66,7 +66,7 @@ fn parse(text: &str) -> Option<RequestedIp> {
     };
     let addr: IpAddr = addr.parse().ok()?;
     let longest = if addr.is_ipv4() { 32 } else { 128 };
-    // `u8` alone would accept "+8" and "008".
+    // The parser of `u8` alone would accept "+8" and "008".
     let length = |text: &str| {
         let length: Option<u8> = text.parse().ok();
         length.filter(|length| length.to_string() == text && *length <= longest)

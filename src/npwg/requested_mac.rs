@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Dialect;
 
-/// The value of `mac`: NPWG 1.3 §4.1.2.1.4, NPWG 1.0 §4.1.2.1.4.
+/// The value of `mac` (NPWG 1.3 §4.1.2.1.4, NPWG 1.0 §4.1.2.1.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum RequestedMac {

@@ -39,7 +39,7 @@ pub const MAX_CNI_ARGS: usize = 1024;
 /// The maximum number of gateways in `default-route`.
 pub const MAX_GATEWAYS: usize = 64;
 
-/// One network that a pod selects, with the pod's requests: NPWG 1.3 §4.1.2.1.
+/// One network that a pod selects, with the pod's requests (NPWG 1.3 §4.1.2.1).
 ///
 /// Each value is valid by itself. The module `plan` checks the rules that need more than one value,
 /// such as unique interface names, `ips` without a claim, and declared capabilities.
@@ -67,7 +67,7 @@ pub struct Selection {
     pub ipam_claim: Option<String>,
     /// `deviceID`, a key of Multus that the specification does not define.
     pub device_id: Option<String>,
-    /// Keys that the specification reserves but does not define. Most of them are typing errors.
+    /// Keys that the specification reserves but does not define. Most of them are typos.
     pub unknown_keys: Vec<String>,
 }
 
@@ -169,7 +169,7 @@ pub enum SelectionError {
          the key \"default-route\"; keep it in one"
     )]
     DefaultRouteOfBoth(usize),
-    /// The annotation for the default network does not select exactly one network.
+    /// The annotation that replaces the cluster network does not select exactly one network.
     #[error("the annotation selects {0} networks; select exactly one")]
     NotOne(usize),
 }

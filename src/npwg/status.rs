@@ -11,11 +11,11 @@ mod merge;
 
 pub use merge::merge_status;
 
-/// The key of our first entry that lists our other entries. A later ADD of the same pod uses it to
-/// find our entries.
+/// The key with which the first entry of an ADD lists the other entries of the ADD. A later ADD of
+/// the same pod finds them by this key.
 const ATTACHED: &str = "io.jackfield.attached";
 
-/// One element of the status annotation: NPWG 1.3 §5.3. The keys are written in the order in which
+/// One element of the status annotation (NPWG 1.3 §5.3). The keys are written in the order in which
 /// the specification defines them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StatusEntry {
@@ -60,7 +60,7 @@ pub struct StatusEntry {
     pub attached: Vec<String>,
 }
 
-/// The key `dns` of a status entry: NPWG 1.3 §5.3.6. Unlike `dns` of a CNI result, it has no
+/// The key `dns` of a status entry (NPWG 1.3 §5.3.6). Unlike `dns` of a CNI result, it has no
 /// resolver options.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StatusDns {
@@ -113,7 +113,7 @@ pub struct StatusSource<'a> {
 }
 
 impl StatusEntry {
-    /// The entry of one attachment: NPWG 1.3 §5.1.1, §5.3.2.1, §5.3.3.1, §5.3.4.1.
+    /// The entry of one attachment (NPWG 1.3 §5.1.1, §5.3.2.1, §5.3.3.1, §5.3.4.1).
     ///
     /// Interface, MAC and MTU come from the first interface of the result that is in a sandbox. If
     /// the result lists no interfaces, as in 0.1.0 and 0.2.0, the entry has the requested name. If
@@ -150,7 +150,7 @@ impl StatusEntry {
         }
     }
 
-    /// Lists the other entries of one ADD in its first entry.
+    /// Lists all other entries of an ADD in the first entry.
     pub fn sign(entries: &mut [StatusEntry]) {
         if let [first, others @ ..] = entries {
             first.attached = others.iter().map(StatusEntry::mark).collect();
@@ -180,8 +180,9 @@ impl StatusDns {
 
 /// The addresses of the interface in the sandbox.
 ///
-/// If there are none, the addresses without an interface index. Some results list an interface in
-/// the sandbox but have no address with an index. Runtimes use such addresses for the pod too.
+/// If the interface has none, returns the addresses without an interface index. Some plugins return
+/// an interface in the sandbox, but addresses without an index. Runtimes also use these addresses
+/// for the pod.
 fn addresses(result: &CniResult, sandbox: Option<usize>, style: StatusAddresses) -> Vec<String> {
     let of = |interface: Option<usize>| -> Vec<String> {
         let ips = result.ips.iter().filter(|ip| ip.interface == interface);

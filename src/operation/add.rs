@@ -20,7 +20,7 @@ use crate::npwg::StatusEntry;
 use crate::plan::{PlanError, Reason};
 use adding::Adding;
 
-/// ADD reserves this fraction of its time, a quarter, for unwinding.
+/// ADD reserves a quarter of its time for unwinding.
 const KEPT_FOR_UNWINDING: u32 = 4;
 
 /// The outcome of a successful ADD.
@@ -37,8 +37,8 @@ pub struct Added {
 ///
 /// # Errors
 /// Any failure of a step. Before it returns the error, ADD detaches everything that it has
-/// attached. If a part cannot be detached, the journal keeps that part as owed, and the error
-/// contains that failure too.
+/// attached. If a part cannot be detached, the journal records that part as owed, and the error
+/// also contains the failure to detach it.
 pub fn add(context: &Context<'_>) -> Result<Added, Failure> {
     let call = &context.request.call;
     let key = context.key()?;
@@ -118,9 +118,9 @@ fn open_netns(context: &Context<'_>) -> Result<PodNetns, Failure> {
     Ok(netns)
 }
 
-/// Creates events that explain why nothing is attached. For a missing or broken network the event
-/// has the reason that Multus uses. The runtime gets the error in any case, so a failure to create
-/// the events is ignored.
+/// Creates events that explain why nothing is attached. For a missing or broken network, the event
+/// has the same `reason` as an event of Multus. The runtime gets the error in any case, so this
+/// ignores a failure to create the events.
 fn tell_problems(context: &Context<'_>, prepared: &Prepared) {
     let missing = |problem: &&PlanError| problem.code() == code::NETWORK;
     let problems = prepared.problems.iter().filter(missing);
@@ -133,8 +133,8 @@ fn tell_problems(context: &Context<'_>, prepared: &Prepared) {
 ///
 /// # Errors
 /// [`Failure::AlreadyAttached`] if the earlier sandbox is in use: its ADD completed in this boot,
-/// no detachment of it is owed, and its network namespace still exists. Then the runtime must send
-/// a DEL first.
+/// its network namespace still exists, and the journal owes no detachment of it. The runtime must
+/// then send a DEL first.
 fn settle_earlier(context: &Context<'_>, key: &Key) -> Result<(), Failure> {
     let sandbox = match context.host.journal.find(key)? {
         Lookup::Found(sandbox) => sandbox,
@@ -166,9 +166,9 @@ fn previous_result(context: &Context<'_>) -> Result<Option<CniResult>, Failure> 
     raw.map(read).transpose().map_err(Failure::PrevResult)
 }
 
-/// Refuses, before any delegate runs, every interface name that a link in the network namespace
-/// already has as its name or alternative name (NPWG 1.3 §4.1.2.1.5). Only the interface of the
-/// cluster network may exist, and only if plugins before Jackfield in the runtime's chain ran.
+/// Refuses interface names that a link in the network namespace already has as its name or
+/// alternative name (NPWG 1.3 §4.1.2.1.5). This runs before any delegate. The interface of the
+/// cluster network may exist if the runtime has called other plugins of its chain before Jackfield.
 fn check_free(
     prepared: &Prepared,
     previous: Option<&CniResult>,

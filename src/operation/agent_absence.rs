@@ -1,5 +1,5 @@
-//! Tracks how long the agent has not answered. A call lives only for milliseconds, so the times are
-//! kept as modification times of files next to the lock directory.
+//! Tracks how long the agent has not answered. A call lives only for milliseconds, so Jackfield
+//! keeps the times as modification times of files next to the lock directory.
 
 use std::fs::{self, OpenOptions};
 use std::io;
@@ -72,8 +72,8 @@ impl Dated {
         Some(Dated(host.lock_dir.with_file_name(name)))
     }
 
-    /// Sets the modification time to now, and creates the file if it is missing. If the path is not
-    /// a regular file, this does not follow a symlink, block on a FIFO or truncate anything.
+    /// Sets the modification time to now, and creates the file if it is missing. Does not follow a
+    /// symlink, block on a FIFO or truncate the file.
     pub(super) fn date_now(&self) -> io::Result<()> {
         if let Some(dir) = self.0.parent() {
             private_dir::create(dir)?;
@@ -96,8 +96,8 @@ impl Dated {
         SystemTime::now().duration_since(dated.ok()?).ok()
     }
 
-    /// Removes the file. Returns whether this call removed it; of several concurrent calls, only
-    /// one does.
+    /// Removes the file and returns whether this call removed it. Only one of several concurrent
+    /// calls does.
     fn remove(&self) -> bool {
         fs::remove_file(&self.0).is_ok()
     }

@@ -20,7 +20,8 @@ use crate::verify::Masters;
 /// interface in the kernel. Returns the network-status of the attachments.
 ///
 /// # Errors
-/// The failure of the first attachment that is not as it was attached.
+/// The failure of the first attachment that has changed since ADD, or an error if the sandbox has
+/// no usable record.
 pub fn check(context: &Context<'_>) -> Result<Vec<StatusEntry>, Failure> {
     let call = &context.request.call;
     let key = context.key()?;
@@ -58,10 +59,10 @@ pub fn check(context: &Context<'_>) -> Result<Vec<StatusEntry>, Failure> {
     Ok(status)
 }
 
-/// Combines the answer of the plugins to CHECK with the verification in the kernel. For networks
-/// other than the cluster network and the auxiliary chain, a plugin's refusal is only a warning if
-/// the kernel shows everything as it was attached. The reason is that some reference plugins refuse
-/// their own attachments on CHECK. For example, bridge does so without `ipam`.
+/// Combines the outcome of the plugins' CHECK with the verification in the kernel. Some reference
+/// plugins fail CHECK for attachments that they made themselves, for example bridge without `ipam`.
+/// A plugin's failure is therefore only a warning if the verification succeeds. The failure remains
+/// an error on the cluster network, on the auxiliary chain, and with `"delegateCheck": "strict"`.
 fn weigh(
     config: &NodeConfig,
     attachment: &Attachment,
@@ -87,8 +88,8 @@ fn weigh(
     }
 }
 
-/// Verifies one attachment in the kernel, with the default routes that the pod requested (NPWG 1.3
-/// §4.1.2.1.9).
+/// Verifies one attachment in the kernel, and the default routes that the pod requested through it
+/// (NPWG 1.3 §4.1.2.1.9).
 fn prove_one(
     context: &Context<'_>,
     sandbox: &Sandbox,
@@ -153,8 +154,8 @@ fn on_record(
     }
 }
 
-/// Calls CHECK of the plugins. `result` must not contain the default routes that another attachment
-/// took over, because the plugins would report these routes as missing.
+/// Calls CHECK of the plugins. `result` must not contain default routes that Jackfield has
+/// replaced, because the plugins would report these routes as missing.
 fn ask_delegates(
     context: &Context<'_>,
     sandbox: &Sandbox,
@@ -168,9 +169,9 @@ fn ask_delegates(
     Delegates::new(context, attachment, &binaries, container, netns, &runtime)?.check(result)
 }
 
-/// The network namespace path to pass to the plugins. This is the path that ADD passed, if it still
-/// refers to the same network namespace as the path of this call, because plugins compare the path
-/// with the one in their result. Otherwise it is the path of this call.
+/// Returns the network namespace path to pass to the plugins, which compare it with the path in
+/// their result. This is the path from ADD, if it still refers to the same namespace as the path of
+/// this call. Otherwise it is the path of this call.
 fn netns_for_delegates<'a>(context: &'a Context<'_>, sandbox: &'a Sandbox) -> Option<&'a Path> {
     let given = context.request.call.netns.as_deref()?;
     let attached = Path::new(&sandbox.header.netns);

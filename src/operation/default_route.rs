@@ -154,10 +154,9 @@ pub fn reflected(sandbox: &Sandbox) -> Vec<Option<CniResult>> {
     results
 }
 
-/// Returns the [`reflected`] results in the form for the runtime and for network-status: the
-/// attachment with the new default routes also lists these routes (CNI 1.1.0 §5 ADD Success:
-/// routes). CHECK passes the reflected results to plugins instead, because the plugins did not
-/// create these routes.
+/// Returns the [`reflected`] results for the runtime and for network-status. The attachment with
+/// the new default routes also lists these routes (CNI 1.1.0 §5 ADD Success: routes). CHECK passes
+/// the reflected results to the plugins instead, because the plugins did not create the new routes.
 pub fn answered(sandbox: &Sandbox) -> Vec<Option<CniResult>> {
     let mut results = reflected(sandbox);
     let attachments = sandbox.header.attachments.iter().zip(&sandbox.progress);

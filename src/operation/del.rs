@@ -1,5 +1,5 @@
-//! DEL: detaches the sandbox. If the sandbox has a record, DEL uses only that record and does not
-//! ask the cluster.
+//! DEL: detaches the sandbox. If the sandbox has a record, DEL uses only that record. Only
+//! [`recovery`] may ask the cluster.
 
 use super::detach::{self, Detachment};
 use super::recovery::retire::has_netns;
@@ -7,8 +7,8 @@ use super::{Context, Failure, Note, readiness_indicator, recovery};
 use crate::journal::{Key, Lookup, Sandbox};
 use crate::kernel::PodNetns;
 
-/// DEL reserves this fraction of its time, a half, for detaching, and waits for the cluster network
-/// at most during the rest.
+/// DEL reserves half of its time for detaching. It waits for the cluster network at most during the
+/// first half.
 const KEPT_FOR_DETACHING: u32 = 2;
 
 /// Detaches a pod. Succeeds if the sandbox is unknown or already detached (CNI 1.1.0 §2 DEL).
@@ -24,8 +24,8 @@ pub fn del(context: &Context<'_>) -> Result<(), Failure> {
 }
 
 /// Refuses the network namespace that Jackfield itself runs in, because its interfaces belong to
-/// the node. A runtime can override this with `CNI_NETNS_OVERRIDE`. A path that cannot be opened
-/// belongs to a deleted pod and is accepted.
+/// the node. A runtime can override this with `CNI_NETNS_OVERRIDE`. Accepts a path that cannot be
+/// opened, because the pod of such a path is deleted.
 fn refuse_own_netns(context: &Context<'_>) -> Result<(), Failure> {
     let call = &context.request.call;
     let Some(path) = call.netns.as_deref().filter(|_| !call.netns_override) else {

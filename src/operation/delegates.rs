@@ -48,8 +48,8 @@ impl<'a> Delegates<'a> {
         added.map_err(|error| Failure::delegate(self.attachment, error))
     }
 
-    /// Calls DEL of the whole chain, last plugin first. This includes plugins that the ADD did not
-    /// reach, but their failures are ignored.
+    /// Calls DEL of the whole chain, last plugin first. Also calls plugins that the ADD did not
+    /// reach, but ignores their failures.
     pub(super) fn del(&self, progress: &Progress) -> Result<(), Failure> {
         let result = progress.result.as_ref();
         let exec = self.context.host.exec;
@@ -102,8 +102,8 @@ impl<'a> Delegates<'a> {
     }
 }
 
-/// Whether a plugin declares a CNI version with CHECK but answers that it does not implement CHECK,
-/// as whereabouts does.
+/// Whether a plugin returned an error because it does not implement CHECK. whereabouts returns such
+/// an error, although it declares a CNI version with CHECK.
 fn has_no_check(cause: &DelegateError) -> bool {
     const WORDS: [&str; 4] = [
         "not implemented",

@@ -23,9 +23,9 @@ pub enum Detachment {
     Earlier,
 }
 
-/// Detaches every attachment of `sandbox` that is not detached yet, last attachment first, restores
-/// its devices, and removes its record. A failure does not stop it from detaching the other
-/// attachments (NPWG 1.3 §7.2).
+/// Detaches every attachment of `sandbox` that is not detached yet, last attachment first. Then
+/// restores the devices of the sandbox and removes its record. After a failure, continues with the
+/// other attachments (NPWG 1.3 §7.2).
 ///
 /// # Errors
 /// [`Failure::Owed`] if a part could not be detached. The record then stays in the journal for a
@@ -54,8 +54,8 @@ pub fn detach(context: &Context<'_>, sandbox: Sandbox, why: Detachment) -> Resul
     if !steps.is_empty()
         && let Ok(mut entry) = context.host.journal.reopen(&key)
     {
-        // If this write fails, a later DEL calls the same delegates again, which CNI requires them
-        // to accept.
+        // If this write fails, a later DEL calls the same delegates again. CNI requires delegates
+        // to accept a repeated DEL.
         let _ = entry.write(&steps);
     }
     Err(owe(context, &key, owed))
@@ -92,9 +92,8 @@ pub(super) fn attempt(
     let mut debts = Vec::new();
     let to_detach = sandbox.to_detach();
     for (place, index) in to_detach.iter().copied().enumerate() {
-        // Each attachment but the last to be detached gets half of the remaining time. Otherwise a
-        // plugin that hangs would keep the other attachments attached, now and on each retry (NPWG
-        // 1.3 §7.2).
+        // Each detachment except the last gets half of the remaining time. Otherwise a plugin that
+        // hangs would prevent the other detachments, now and on each retry (NPWG 1.3 §7.2).
         let own = match to_detach.len() - place - 1 {
             0 => context.until(context.deadline),
             _ => context.sparing(2),
@@ -120,11 +119,11 @@ pub(super) fn attempt(
     (detached, debts)
 }
 
-/// Returns the path of the network namespace to pass to delegates. On a DEL of the runtime this is
-/// CNI_NETNS, which the runtime may leave out even while the pod exists (CNI 1.1.0 §2 DEL).
-/// Otherwise it is the recorded path. Either path is used only if it still refers to the recorded
-/// namespace, because it may now belong to another pod. If the record has no identity, CNI_NETNS is
-/// not compared.
+/// Returns the path of the network namespace to pass to delegates. This is CNI_NETNS of a DEL from
+/// the runtime, or else the recorded path. The runtime may leave CNI_NETNS out even while the pod
+/// exists (CNI 1.1.0 §2 DEL). A path is used only if it still refers to the recorded namespace,
+/// because it may now belong to another pod. If the record has no identity of the namespace,
+/// CNI_NETNS is used without this check.
 fn netns(context: &Context<'_>, sandbox: &Sandbox, why: Detachment) -> Option<PathBuf> {
     let header = &sandbox.header;
     if why == Detachment::Runtime
@@ -137,15 +136,15 @@ fn netns(context: &Context<'_>, sandbox: &Sandbox, why: Detachment) -> Option<Pa
     recorded_netns(header, &path).map(|_| path)
 }
 
-/// Opens the network namespace at `path` if its identity is the recorded one. If the record has no
-/// identity, no namespace matches.
+/// Opens the network namespace at `path` if its identity is the recorded identity. If the record
+/// has no identity, no namespace matches.
 pub(super) fn recorded_netns(header: &Header, path: &Path) -> Option<PodNetns> {
     let netns = PodNetns::open(path).ok()?;
     (netns.id().to_string() == header.netns_id).then_some(netns)
 }
 
-/// Detaches `attachment`. It is an attachment of `sandbox`, possibly with the network's current
-/// configuration in place of the recorded one.
+/// Detaches `attachment` of `sandbox`. The attachment may have the network's current configuration
+/// instead of the recorded one.
 pub(super) fn detach_one(
     context: &Context<'_>,
     sandbox: &Sandbox,

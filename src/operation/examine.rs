@@ -15,21 +15,20 @@ const AT_ONCE: usize = 8;
 pub struct Examined {
     /// The name of the network in messages.
     pub label: String,
-    /// Whether the node configuration names it.
+    /// Whether the node configuration names the network.
     pub is_administrators: bool,
     /// The resource name of the devices that the network uses.
     pub resource: Option<String>,
-    /// The types of its plugins, including IPAM plugins.
+    /// The types of the network's plugins, including IPAM plugins.
     pub types: Vec<String>,
-    /// The reasons why no pod can be attached to it, one line each.
+    /// The reasons why no pod can be attached to the network, one line each.
     pub problems: Vec<String>,
 }
 
 /// Examines the administrator's networks and `definitions`.
 ///
 /// # Errors
-/// If the cluster does not answer. A fault of a network is not an error here; it is in
-/// [`Examined::problems`].
+/// If the cluster does not answer. Problems of a network are in [`Examined::problems`] instead.
 pub fn every_network(
     context: &Context<'_>,
     definitions: &[ObjectRef],

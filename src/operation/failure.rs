@@ -20,7 +20,7 @@ use crate::verify::Finding;
 /// A failure of a verb. Its `Display` is the message for the runtime, in one line.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
-    /// Plugins call each other in a circle.
+    /// Jackfield runs as a delegate of another Jackfield, or the variable for the depth is invalid.
     #[error(transparent)]
     Depth(#[from] DepthError),
     /// Jackfield's own program cannot be determined, so it cannot be excluded as a delegate.
@@ -44,7 +44,7 @@ pub enum Failure {
     /// The network namespace is the one that Jackfield itself runs in.
     #[error(
         "CNI_NETNS {} is the network namespace that the plugin runs in; \
-         name the pod's own, or set CNI_NETNS_OVERRIDE=1",
+         pass the pod's namespace, or set CNI_NETNS_OVERRIDE=1",
         .0.display()
     )]
     OwnNetns(PathBuf),
@@ -89,8 +89,8 @@ pub enum Failure {
     NotOnRecord(Key),
     /// CHECK of a sandbox with a damaged record.
     #[error(
-        "container {0}: its record was damaged, so what is attached is unknown; \
-         delete the pod, whose DEL detaches what it can find"
+        "container {0}: its record was damaged, so its attachments are unknown; \
+         delete the pod, so that its DEL detaches what it can find"
     )]
     RecordLost(ContainerId),
     /// CHECK of a sandbox after an interrupted ADD.
@@ -152,10 +152,10 @@ pub enum Failure {
     /// STATUS found a reason why no ADD could succeed.
     #[error("{0}")]
     NotAvailable(Box<Failure>),
-    /// Several independent steps failed. Each of them was tried.
+    /// Several independent steps failed.
     #[error("{}", joined(.0, "; also "))]
     Several(Vec<Failure>),
-    /// Something is still attached and will be detached by a retry.
+    /// A part of the sandbox is still attached. A retry will detach it.
     #[error("{}", teardown(.0))]
     Owed(Vec<Failure>),
     /// A call failed, and so did the clean-up after it.
@@ -205,7 +205,7 @@ impl Failure {
 }
 
 /// Formats the failure of a clean-up after `first`. A plugin that refuses its configuration on ADD
-/// usually gives the same answer on DEL, so this does not repeat the answer.
+/// usually returns the same error on DEL. The text contains such an error only once.
 fn after(first: &Failure, cleanup: &Failure) -> String {
     match (first, cleanup) {
         (Failure::Delegate(_, cause), Failure::Owed(debts)) => {

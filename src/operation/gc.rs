@@ -25,9 +25,9 @@ const BUSY: Duration = Duration::from_secs(1);
 /// The minimum time for detaching one sandbox. If less time is left, GC leaves the sandbox to the
 /// next GC.
 const LEAST: Duration = Duration::from_secs(1);
-/// GC reserves this fraction of its time, a quarter, for the networks while it detaches sandboxes.
+/// While GC detaches sandboxes, it reserves a quarter of its time for the networks.
 const KEPT: u32 = 4;
-/// The cluster must return the administrator's networks within this fraction of the remaining time.
+/// The cluster must return the administrator's networks within a quarter of the remaining time.
 const ASKING: u32 = 4;
 
 /// The outcome of a GC.
@@ -85,7 +85,8 @@ impl Gc<'_> {
         let named = named.iter().map(|it| (&it.container_id, &it.ifname));
         let named: HashSet<(&ContainerId, &InterfaceName)> = named.collect();
         let is_named = |key: &Key| named.contains(&(&key.container, &key.ifname));
-        // GC asks the cluster only after detaching, so that a missing answer does not delay it.
+        // GC asks the cluster only after the detachments, so that a missing answer does not delay
+        // them.
         let context = self.context.sparing(KEPT);
         let (keys, damaged) = context.host.journal.keys_and_damaged()?;
         for damaged in damaged {
@@ -112,8 +113,9 @@ impl Gc<'_> {
         Ok(())
     }
 
-    /// Detaches one sandbox that the runtime does not list. `seen` is its record as read before
-    /// taking the lock. Uses at most half of the remaining time if other sandboxes wait.
+    /// Detaches one sandbox that the runtime does not list. `seen` is the record of the sandbox as
+    /// GC read it before taking the lock. Uses at most half of the remaining time if other
+    /// sandboxes wait.
     fn collect(
         &mut self,
         context: &Context<'_>,
@@ -122,8 +124,8 @@ impl Gc<'_> {
         others_wait: bool,
     ) -> Result<(), Failure> {
         if context.left() < LEAST {
-            // No DEL was tried, so the journal does not count the sandbox as owed. Keep its
-            // attachments, so that the plugins of its networks do not free their resources.
+            // No DEL was tried, so the journal does not count the sandbox as owed. Keep the
+            // attachments of the sandbox, so that no plugin frees their resources.
             self.attached.keep(seen);
             self.collected.left += 1;
             return Ok(());
@@ -141,7 +143,7 @@ impl Gc<'_> {
         };
         if sandbox.complete && !seen.complete {
             // The ADD of the sandbox completed after the record was read, so the runtime could not
-            // list it yet.
+            // list the sandbox yet.
             self.attached.keep(seen);
             return Ok(());
         }
@@ -155,8 +157,8 @@ impl Gc<'_> {
     }
 
     /// Calls GC of every network's plugins with the remaining attachments of that network. The
-    /// networks share the remaining time equally. Calls none of them if the attachments of a live
-    /// container are unknown, because the plugins would free them.
+    /// networks share the remaining time equally. Calls no plugin if the attachments of a live
+    /// container are unknown, because the plugin would free the resources of that container.
     fn tell_networks(&mut self, named: &[ValidAttachment]) {
         let context = self.context;
         let cache = MultusCache::new(&context.request.config.cni_dir);

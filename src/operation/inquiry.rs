@@ -14,13 +14,13 @@ use crate::cni::{CapabilityArgs, RawObject};
 use crate::npwg::ObjectRef;
 use crate::request::{ClusterNetwork, NodeConfig};
 
-/// The data about the pod in the runtime's call. The default stands for a call without a pod.
+/// The data about the pod in the runtime's call. The default has no pod.
 #[derive(Debug, Default)]
 pub(super) struct Inquiry {
     /// The pod in CNI_ARGS.
     pub(super) pod: Option<PodName>,
-    /// The pod's annotations in `runtimeConfig`, which come from kubelet, if the runtime passes
-    /// them on.
+    /// The pod's annotations, if the runtime passes them in `runtimeConfig`. The runtime gets them
+    /// from kubelet.
     pub(super) annotations: Option<PodAnnotations>,
     is_static: bool,
 }
@@ -51,9 +51,9 @@ impl Inquiry {
         }
     }
 
-    /// Returns the question for the cluster, or `None` if there is nothing to ask. If the runtime
-    /// passes the pod's annotations and they select no network, the ADD needs neither the agent nor
-    /// the API server.
+    /// Returns the question for the cluster. Returns `None` if all networks in the node
+    /// configuration are on this node, and the call has no pod or passes annotations that select no
+    /// network. The call then needs neither the agent nor the API server.
     pub(super) fn question(&self, context: &Context<'_>, patience: Duration) -> Option<Question> {
         let config = &context.request.config;
         let selects_nothing = self.annotations == Some(PodAnnotations::default());
@@ -73,8 +73,8 @@ impl Inquiry {
         })
     }
 
-    /// Checks that the pod in the answer has the UID that the runtime passed. CNI_ARGS alone may
-    /// name a deleted pod whose name is in use again.
+    /// Checks that the pod in the answer has the UID that the runtime passed. The call may be about
+    /// a deleted pod, and a new pod may have its name.
     ///
     /// # Errors
     /// If the UIDs differ.
@@ -113,8 +113,7 @@ pub(super) fn ask(
     Ok(answered?)
 }
 
-/// Returns the pod in CNI_ARGS. A runtime without Kubernetes passes no pod, and the cluster network
-/// is then the only network.
+/// Returns the pod in CNI_ARGS. A runtime without Kubernetes passes none.
 ///
 /// # Errors
 /// If the name is not a valid pod name.
@@ -153,13 +152,14 @@ fn runtime_object(context: &Context<'_>) -> Result<RawObject, Failure> {
         .map_err(Failure::RuntimeConfig)
 }
 
-/// Whether all networks that the node configuration names are on this node, so that the cluster
-/// need not be asked.
+/// Whether all networks that the node configuration names are defined on this node, so that
+/// Jackfield need not ask the cluster for them.
 pub(super) fn are_on_disk(config: &NodeConfig) -> bool {
     is_on_disk(&config.cluster_network) && config.default_networks.is_empty()
 }
 
-/// Whether the cluster network is configured on this node, so that the cluster need not be asked.
+/// Whether the cluster network is defined on this node, so that Jackfield need not ask the cluster
+/// for it.
 pub(super) fn is_on_disk(network: &ClusterNetwork) -> bool {
     match network {
         ClusterNetwork::Named(name) => name.starts_with('/'),

@@ -1,4 +1,4 @@
-//! Networks independent of a pod, for example for GC and STATUS.
+//! Finds networks for calls that are not about one pod, for example GC and STATUS.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -19,7 +19,7 @@ use crate::plan::{self, Attachment, NamedIn, NetworkPlace, Reason};
 pub(super) struct KnownNetwork {
     /// The name in messages.
     pub(super) label: String,
-    /// The CNI name, which plugins get.
+    /// The CNI name, which Jackfield passes to the plugins.
     pub(super) name: NetworkName,
     /// The configuration, with the plugins.
     pub(super) config: NetworkConfig,
@@ -27,7 +27,7 @@ pub(super) struct KnownNetwork {
 
 /// A network that the node configuration names.
 pub(super) struct Named {
-    /// The name in messages as long as the network is not found.
+    /// The name in messages until the network is found.
     pub(super) label: String,
     /// The network, or the reason why it was not found.
     pub(super) found: Result<Network, NetworkError>,
@@ -103,8 +103,8 @@ pub(super) fn definitions(context: &Context<'_>, networks: Vec<ObjectRef>) -> Qu
     }
 }
 
-/// Finds the network of an attachment as it is configured now. Returns `None` if it is not found by
-/// `until`, or if the policy does not allow the network for `pod`.
+/// Finds the network of an attachment with its current configuration. Returns `None` if the network
+/// is not found by `until`, or if the policy does not allow it for `pod`.
 pub(super) fn find(
     context: &Context<'_>,
     attachment: &Attachment,
@@ -112,7 +112,7 @@ pub(super) fn find(
     until: Instant,
 ) -> Option<KnownNetwork> {
     let config = &context.request.config;
-    // A pod can select a cluster network of its own, so compare the labels.
+    // A pod may select a cluster network other than the node's, so compare the labels.
     if attachment.is_cluster
         && let (cluster, _) = named(context, &answer(context, until).ok()?)
         && let Ok(cluster) = cluster.read(context)
@@ -210,7 +210,7 @@ impl KnownNetwork {
         called
     }
 
-    /// Checks that every program which an ADD would run exists, including IPAM plugins.
+    /// Checks that every program that an ADD would run exists, including IPAM plugins.
     pub(super) fn check_programs(&self, context: &Context<'_>) -> Result<(), Failure> {
         let (_, missing) = programs(context, &context.search_path(), &self.config);
         missing.into_iter().next().map_or(Ok(()), |missing| {

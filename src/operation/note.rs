@@ -16,7 +16,7 @@ pub enum Note {
     /// The message of a warning event for the pod's owner.
     #[error("{0}")]
     Event(String),
-    /// A plugin does not implement CHECK and refused it.
+    /// A plugin does not implement CHECK and returned an error.
     #[error("{0}: {1}")]
     NoCheck(NetworkPlace, Box<ChainError>),
     /// A failure that does not fail the call: an event could not be created, or CHECK found a
@@ -25,8 +25,8 @@ pub enum Note {
     Tolerated(Failure),
     /// The record of the sandbox was damaged, and DEL detaches what it can find without the record.
     #[error(
-        "the record of container {container} was damaged ({cause}) and is now {file}; this DEL \
-         detaches what it can find without the record"
+        "the record of container {container} was damaged ({cause}) and was moved to {file}; this \
+         DEL detaches what it can find without the record"
     )]
     DelOfDamagedRecord {
         /// The sandbox.
@@ -38,7 +38,8 @@ pub enum Note {
     },
     /// A record is damaged.
     #[error(
-        "{0}; its sandbox may still be attached: delete the pod, whose DEL detaches what it can find"
+        "{0}; its sandbox may still be attached: delete the pod, so that its DEL detaches what it \
+         can find"
     )]
     DamagedRecord(String),
     /// DEL for a sandbox without a record failed, but there is no sign that the sandbox was
@@ -49,10 +50,10 @@ pub enum Note {
     #[error("cache of Multus: {0}")]
     MultusCache(String),
     /// The agent does not answer.
-    #[error("{0}; pods that need it wait")]
+    #[error("{0}; pods that need the agent wait")]
     AgentAway(ClusterError),
     /// The agent does not answer, but answered within the last minute.
-    #[error("{0}; it answered within the last minute")]
+    #[error("{0}; the agent answered within the last minute")]
     AgentAwayBriefly(ClusterError),
     /// The state of a physical function cannot be read.
     #[error("{0}; Jackfield cannot restore its VFs")]
@@ -64,15 +65,15 @@ pub enum Note {
     /// The delegates refused DEL with the recorded configuration and accepted DEL with the current
     /// one.
     #[error(
-        "{0}: the plugins refused the configuration on record, and the network's current \
-         configuration detached it"
+        "{0}: the plugins refused DEL with the recorded configuration, and accepted it with the \
+         network's current configuration"
     )]
     DetachedByCurrentConfiguration(NetworkPlace),
     /// The ADD failed, and the delegates refused DEL for so long that Jackfield gave the attachment
     /// up.
     #[error(
-        "{0}; given up, since its ADD failed too; free by hand any address that the IPAM plugin \
-         may have assigned"
+        "{0}; Jackfield gives up the detachment, because the ADD failed too; free by hand any \
+         address that the IPAM plugin may have assigned"
     )]
     GivenUp(Failure),
     /// A retried DEL succeeded.
@@ -92,8 +93,8 @@ pub enum Note {
     GcOutOfTime(usize),
     /// GC calls no plugin, because a live container has no record.
     #[error(
-        "container {0} is attached and not on record, so GC collects no network: a plugin might \
-         free the resources of that container"
+        "container {0} is attached and not on record, so GC calls no plugin: a plugin might free \
+         the resources of that container"
     )]
     UnrecordedContainer(ContainerId),
     /// GC skips networks, because their configurations together exceed the size limit.
@@ -119,7 +120,7 @@ mod tests {
         for (note, words) in [
             (
                 Note::GivenUp(Failure::NotReady("/ready".into())),
-                "given up, since its ADD failed too; free by hand any address",
+                "gives up the detachment, because the ADD failed too; free by hand any address",
             ),
             (
                 Note::DamagedRecord("/a".to_owned()),
@@ -132,7 +133,7 @@ mod tests {
             (Note::GcOutOfTime(3), "no time for 3 containers"),
             (
                 Note::UnrecordedContainer(container()),
-                "container c1 is attached and not on record, so GC collects no network",
+                "container c1 is attached and not on record, so GC calls no plugin",
             ),
         ] {
             let line = note.to_string();

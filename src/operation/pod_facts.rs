@@ -1,5 +1,5 @@
-//! The facts about a pod after the cluster has answered. The devices of the pod and its plan are
-//! derived from them.
+//! The facts about a pod after the cluster has answered. Jackfield derives the devices and the plan
+//! of the pod from these facts.
 
 use std::time::{Duration, Instant};
 
@@ -15,7 +15,8 @@ use crate::plan::{Inputs, Plan, plan};
 #[derive(Debug)]
 pub(super) struct PodFacts {
     /// The name of the pod, if the runtime passes one. If the runtime passes no UID, this contains
-    /// the UID from the cluster, so that a publication cannot reach a later pod with the same name.
+    /// the UID from the cluster. A publication therefore cannot reach a later pod with the same
+    /// name.
     pub(super) pod: Option<PodName>,
     annotations: PodAnnotations,
     /// The answer of the cluster.
@@ -45,7 +46,7 @@ impl PodFacts {
 
     /// Finds the devices that kubelet allocated to the pod, if one of its networks uses devices.
     /// With a `question`, waits for kubelet's data as [`gather`] does, and asks the question again
-    /// in the meantime.
+    /// after each pause.
     pub(super) fn allocation(
         &self,
         context: &Context<'_>,

@@ -32,14 +32,15 @@ pub struct Prepared {
     pub ignored: Vec<PlanError>,
     /// All reasons why the ADD would fail.
     pub problems: Vec<PlanError>,
-    /// Whether the network of the first problem exists. A pod may select any name.
+    /// Whether the network of the first problem exists. A pod may select a network that does not
+    /// exist.
     pub is_first_known: bool,
 }
 
 /// Prepares an ADD.
 ///
 /// # Errors
-/// If no plan can be made. Nothing on the node has changed then.
+/// If no plan can be made. `prepare` changes nothing on the node.
 pub fn prepare(context: &Context<'_>) -> Result<Prepared, Failure> {
     announce(context)?.prepare()
 }
@@ -111,7 +112,7 @@ impl Announced<'_> {
     }
 }
 
-/// Checks that the SR-IOV plugins will read each VF setting as its definition writes it.
+/// Checks that the SR-IOV plugins will read each VF setting as it is written in the definition.
 fn check_functions(plan: &mut Plan) {
     for attachment in &plan.attachments {
         if let Err(error) = IntendedFunction::check(&attachment.config) {

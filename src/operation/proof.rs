@@ -42,7 +42,7 @@ pub struct Shown {
 }
 
 /// Reads the attachment's interface in the pod and compares it with the request and with the
-/// delegate's `result`. `masters` are the interfaces that may have enslaved it.
+/// delegate's `result`. `masters` are the interfaces that may have enslaved this interface.
 ///
 /// # Errors
 /// [`Failure::Verification`] with every finding that is not allowed; [`Failure::DeviceInfo`] if the
@@ -156,8 +156,8 @@ fn hardware_address(link: &Link) -> Option<String> {
 }
 
 /// Returns a finding for every socket in the result that cannot exist, because its directory is
-/// missing or its path is relative. The socket itself may be missing, because the result does not
-/// show whether the plugin or the pod creates it.
+/// missing or its path is relative. A missing socket in an existing directory is no finding,
+/// because the pod may create it later.
 fn lost_sockets(attachment: &Attachment, result: Option<&CniResult>) -> Vec<Finding> {
     let interfaces = result.into_iter().flat_map(|result| &result.interfaces);
     let sockets = interfaces.filter_map(|interface| interface.socket_path.as_deref());
@@ -174,8 +174,8 @@ fn lost_sockets(attachment: &Attachment, result: Option<&CniResult>) -> Vec<Find
     sockets.filter(is_lost).map(finding).collect()
 }
 
-/// Returns a finding for every further interface that the result lists in the pod but that is
-/// missing there.
+/// Returns a finding for every other interface that the result lists in the pod but the pod does
+/// not have.
 fn lost_others(
     attachment: &Attachment,
     result: Option<&CniResult>,

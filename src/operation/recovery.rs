@@ -4,9 +4,9 @@
 //! module lets a DEL use anything else, such as the cluster or Multus' cache.
 //!
 //! ```text
-//! no record, or a damaged one        ▶ unrecorded   reconstructs what the sandbox may have
+//! no record, or a damaged record     ▶ unrecorded   reconstructs the likely attachments
 //! delegates refuse DEL after ADD     ▶ stuck        tries the current configuration, then gives up
-//! a DEL failed earlier               ▶ retry        retries in a process of its own
+//! a DEL failed earlier               ▶ retry        retries in a separate process
 //! Jackfield is uninstalled           ▶ retire       detaches sandboxes of deleted pods, or all
 //! ```
 
@@ -23,8 +23,8 @@ pub(super) use retry::begin_one as begin_retry;
 pub(super) use stuck::settle as settle_refused;
 pub(super) use unrecorded::find as find_unrecorded;
 
-/// Detaches what a sandbox without a usable record may have attached. `is_lost` is true if the
-/// sandbox had a record.
+/// Detaches the attachments that a sandbox without a usable record may have. `is_lost` is true if
+/// the sandbox had a record.
 ///
 /// # Errors
 /// [`Failure::Owed`] if a part is still attached. The sandbox then has a record for the retry.
@@ -37,7 +37,7 @@ pub(super) fn del_without_record(
         return Ok(());
     };
     if unrecorded.is_attached {
-        // Write the record first, so that a failed DEL is retried like that of any other sandbox.
+        // Write the record first, so that a failed DEL is retried like any other failed DEL.
         let journal = &context.host.journal;
         journal.adopt(&unrecorded.sandbox)?;
         if unrecorded.is_of_multus {

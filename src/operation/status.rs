@@ -26,7 +26,7 @@ const AGENT_MAY_BE_AWAY: Duration = Duration::from_secs(60);
 pub struct Ready {
     /// The name of the cluster network.
     pub network: String,
-    /// Which plugins of the cluster network ran STATUS; none do if the CNI version of their
+    /// Which plugins of the cluster network ran STATUS. No plugin does if the CNI version of the
     /// configuration is too old. `None` if only the agent could provide the configuration and the
     /// agent is absent.
     pub asked: Option<Ran>,

@@ -1,5 +1,5 @@
-//! Measures a call. The stopwatch only collects figures, so that a call sends none before it has
-//! answered the runtime.
+//! Measures a call. The stopwatch only collects figures. The call sends them after it has answered
+//! the runtime.
 
 use std::cell::{Cell, RefCell};
 use std::time::Instant;
@@ -101,7 +101,7 @@ impl Stopwatch {
         self.record.borrow().clone()
     }
 
-    /// Returns the figures of a finished call. `failure` is the error that it returned, if it
+    /// Returns the figures of a finished call. `failure` is the error that the call returned, if it
     /// failed.
     pub fn stop(&self, call: &request::Call, failure: Option<&cni::Error>) -> Figures {
         let mut figures = self.figures.take();

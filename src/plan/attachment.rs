@@ -37,7 +37,7 @@ pub struct Attachment {
     pub config: NetworkConfig,
     /// Capability arguments (CNI 1.1.0 §3 Deriving runtimeConfig).
     pub capability_args: CapabilityArgs,
-    /// Keys that replace or extend the definition's own `args.cni`.
+    /// Keys that replace or extend the definition's `args.cni`.
     pub cni_args: Option<RawObject>,
     /// CNI_ARGS in addition to the runtime's CNI_ARGS.
     pub extra_args: Vec<(String, String)>,
@@ -47,18 +47,18 @@ pub struct Attachment {
     pub resource: Option<String>,
     /// The device that is assigned to the attachment.
     pub device: Option<AllocatedDevice>,
-    /// The device-info file that the plugins read and write (DEVINFO 1.1.0 §4.2, §5.1.1). It is
-    /// removed with the attachment.
+    /// The device-info file that the plugins read and write (DEVINFO 1.1.0 §4.2, §5.1.1). Jackfield
+    /// removes the file when it detaches the attachment.
     pub device_info_file: Option<PathBuf>,
     /// The pod's requests, which Jackfield verifies.
     pub requested: Requested,
-    /// The layer-2 network that the attachment joins, if it requests a MAC or a GUID. Records of
-    /// older releases have `None`.
+    /// The layer-2 network that the attachment joins; `None` if the pod requests no MAC or GUID.
+    /// Records of older releases also have `None`.
     pub segment: Option<Segment>,
     /// The gateways of the pod's default routes; an empty list removes the routes.
     pub default_route: Option<Vec<IpAddr>>,
-    /// Whether these are the plugins of `auxiliaryCNIChainName`. They make no interface, so there
-    /// is nothing to verify or report.
+    /// Whether this is the chain of `auxiliaryCNIChainName`. Its plugins make no interface, so
+    /// there is nothing to verify or report.
     pub is_auxiliary: bool,
 }
 
@@ -95,8 +95,8 @@ impl Attachment {
     /// cannot have the same address.
     ///
     /// Plugins that use the reference library refuse unknown keys unless `IgnoreUnknown` is set.
-    /// The key is added because not every plugin supports the pod's name or the attachment's own
-    /// keys.
+    /// This function adds it because not every plugin supports the pod's name or the attachment's
+    /// own keys.
     ///
     /// # Errors
     /// If one of the attachment's own keys or values cannot be written as CNI_ARGS.
@@ -133,14 +133,14 @@ impl Attachment {
         )
     }
 
-    /// The texts under a key of `cni-args`. The case of the key does not matter, as in Go.
+    /// The texts under a key of `cni-args`. Ignores the case of the key, as Go does.
     fn in_cni_args(&self, key: &'static str) -> impl Iterator<Item = String> {
         let members = self.cni_args.iter().flat_map(RawObject::iter);
         let named = members.filter(move |(name, _)| name.eq_ignore_ascii_case(key));
         named.filter_map(|(_, value)| serde_json::from_str(value.get()).ok())
     }
 
-    /// The network's name in messages.
+    /// The network's label and the interface, for messages.
     pub fn place(&self) -> NetworkPlace {
         NetworkPlace {
             label: self.label.clone(),

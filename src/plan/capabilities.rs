@@ -36,8 +36,8 @@ impl Planner<'_> {
         check_args(attachment)
     }
 
-    /// The addresses that the pod requests in `ips` or by an IPAMClaim. If no plugin declares the
-    /// capability `ips`, the network ignores the claim (NPWG 1.3 §4.1.2.1.11).
+    /// The addresses that the pod requests in `ips` or by an IPAMClaim. Ignores the claim if no
+    /// plugin declares the capability `ips` (NPWG 1.3 §4.1.2.1.11).
     fn addresses(
         &self,
         selection: &Selection,
@@ -64,8 +64,10 @@ impl Planner<'_> {
         Err(problem.into())
     }
 
-    /// Passes one request to the plugins that declare its capability. If none does, `undeclared`
-    /// decides how to pass it.
+    /// Passes one request to the plugins that declare its capability. With `npwgVersion: 1.0`,
+    /// addresses always go into `args.cni` and CNI_ARGS instead. Otherwise, addresses that no
+    /// plugin declares go into CNI_ARGS with `undeclared: args` or on the cluster network. Any
+    /// other undeclared request is an error.
     fn pass(
         &self,
         capability: &str,
@@ -79,8 +81,8 @@ impl Planner<'_> {
             into_variable(capability, attachment);
             return Ok(());
         }
-        // Like Multus, sets the variable even if a plugin declares the capability, because some
-        // plugins read only the variable.
+        // Like Multus, sets `IP` or `MAC` in CNI_ARGS even if a plugin declares the capability,
+        // because some plugins read only CNI_ARGS.
         let by_variables = config.undeclared == Undeclared::Args;
         let is_declared = attachment.config.declares(capability);
         if is_address && (by_variables || attachment.is_cluster && !is_declared) {
@@ -113,7 +115,7 @@ fn into_variable(capability: &str, attachment: &mut Attachment) {
     attachment.extra_args.push((variable.to_owned(), text));
 }
 
-/// Adds a key to `args.cni` (NPWG 1.0 §4.1.2.1.3.2), unless the pod's own `cni-args` contain it.
+/// Adds a key to `args.cni` (NPWG 1.0 §4.1.2.1.3.2), unless the pod's `cni-args` contain it.
 fn into_cni_args(key: &str, value: &RawValue, attachment: &mut Attachment) {
     let args = attachment.cni_args.get_or_insert_with(RawObject::default);
     if args.get(key).is_none() {
@@ -121,7 +123,7 @@ fn into_cni_args(key: &str, value: &RawValue, attachment: &mut Attachment) {
     }
 }
 
-/// Checks that the pod's `cni-args` can be merged into the own `args` of every plugin.
+/// Checks that the pod's `cni-args` can be merged into the `args` of every plugin.
 fn check_args(attachment: &Attachment) -> Result<(), Reason> {
     let Some(pods) = &attachment.cni_args else {
         return Ok(());

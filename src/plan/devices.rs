@@ -34,8 +34,8 @@ impl Planner<'_> {
     }
 }
 
-/// Passes the device to all plugins under the keys that Multus adds to their configurations, and to
-/// plugins that declare the capabilities as capability arguments.
+/// Passes the device to all plugins under the keys that Multus adds to their configurations.
+/// Plugins that declare the capabilities also get the device in capability arguments.
 fn pass_device(
     inputs: &Inputs<'_>,
     attachment: &mut Attachment,

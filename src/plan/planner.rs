@@ -15,11 +15,12 @@ use crate::npwg::Selection;
 pub(super) struct Planner<'a> {
     pub(super) inputs: Inputs<'a>,
     pub(super) plan: Plan,
-    /// How many networks were planned so far, including those with problems.
+    /// The number of networks planned so far, including networks with problems.
     pub(super) position: usize,
     /// The interface names that the pod requests.
     pub(super) requested: Vec<InterfaceName>,
-    /// The number of networks without the auxiliary chain; 0 until the pod's selection is read.
+    /// The number of networks, not counting the auxiliary chain; 0 until the pod's selections are
+    /// read.
     pub(super) last: usize,
     /// The size of the configurations read so far, in bytes.
     bytes: Cell<usize>,
@@ -79,8 +80,8 @@ impl<'a> Planner<'a> {
     }
 
     /// Plans the administrator's chain for every pod. It is a separate attachment, so that it
-    /// cannot break the cluster network. It makes no interface, so its name yields to all other
-    /// interface names.
+    /// cannot break the cluster network. The chain makes no interface, so every network gets its
+    /// interface name before the chain does.
     pub(super) fn auxiliary_chain(&mut self) {
         let Some(found) = &self.inputs.catalog.auxiliary else {
             return;
@@ -193,8 +194,8 @@ impl<'a> Planner<'a> {
         Ok((name, config))
     }
 
-    /// `net1`, `net2`, … by position. If another attachment has the name or the pod requests it,
-    /// the next free name, since names must be unique (NPWG 1.3 §4.2.1).
+    /// `net1`, `net2`, … by position. Returns a later free name if another attachment has this name
+    /// or the pod requests it, since names must be unique (NPWG 1.3 §4.2.1).
     pub(super) fn next_ifname(&self) -> InterfaceName {
         let is_taken = |name: &InterfaceName| {
             let mut attachments = self.plan.attachments.iter();

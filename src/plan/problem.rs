@@ -42,7 +42,8 @@ pub enum Reason {
     /// One network has both `ips` and an `ipam-claim-reference` with this value.
     #[error("ips and ipam-claim-reference {0} exclude each other; keep one")]
     TwoAddressSources(String),
-    /// The pod's interface of this name, on the same network, requests the same MAC or GUID.
+    /// Another interface of the pod, with this name, requests the same MAC or GUID on the same
+    /// network.
     #[error("{0} requests the same MAC or GUID on this network; request another")]
     HardwareAddressUsed(InterfaceName),
     /// The network's configuration cannot be used.
@@ -50,8 +51,9 @@ pub enum Reason {
     Configuration(#[from] ConfigurationProblem),
     /// The pod requests something whose capability no plugin of the chain declares.
     #[error(
-        "{} was requested and no plugin of {} declares the capability {capability}; \
-         add \"capabilities\": {{\"{capability}\": true}} to the definition or drop the request",
+        "the pod requests {}, but no plugin of the chain ({}) declares the capability \
+         {capability}; add \"capabilities\": {{\"{capability}\": true}} to the definition or \
+         drop the request",
         annotation_key(capability), .plugins.iter().map(PluginType::as_str).collect::<Vec<_>>().join(", ")
     )]
     Undeclared {
@@ -65,7 +67,7 @@ pub enum Reason {
         "the plan is not ready by the deadline; select fewer or smaller networks, or raise deadlines.add"
     )]
     NoTime,
-    /// The network gets no device.
+    /// No device could be assigned to the network.
     #[error(transparent)]
     Device(#[from] AssignError),
     /// The attachment's name is not valid in the name of a device-info file.
@@ -102,7 +104,7 @@ fn annotation_key(capability: &str) -> &str {
 /// What is wrong with the configuration of a network.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigurationProblem {
-    /// There is no usable network of that name.
+    /// The network was not found, or its definition or its file cannot be used.
     #[error("{report}; {}", .named_in.remedy())]
     NotFound {
         /// What the cluster reports.
@@ -110,13 +112,13 @@ pub enum ConfigurationProblem {
         /// Where the network is named.
         named_in: NamedIn,
     },
-    /// The network of that name exists, but this error makes it unusable.
+    /// The definition exists, but an error in it makes it unusable.
     #[error("{0}")]
     Unusable(SharedError),
     /// The configurations of all networks of the pod exceed
     /// [`MAX_CONFIGURATIONS`](super::MAX_CONFIGURATIONS).
     #[error(
-        "{origin}: with it the configurations of the pod's networks have {bytes} bytes; \
+        "{origin}: the configurations of the pod's networks up to this one have {bytes} bytes; \
          {MAX_CONFIGURATIONS} are allowed; make them smaller or select fewer"
     )]
     TooLarge {
@@ -138,8 +140,8 @@ pub enum ConfigurationProblem {
         /// How many capabilities it declares.
         count: usize,
     },
-    /// The configuration is invalid. Or it has no name, and the definition's name, which is used
-    /// instead, is not a valid CNI network name.
+    /// The configuration is invalid. Or it has no name, and the definition's name is not a valid
+    /// CNI network name.
     #[error("{origin}: {error}; correct the configuration there")]
     Invalid {
         /// Where the configuration is.
@@ -147,8 +149,9 @@ pub enum ConfigurationProblem {
         /// What is wrong with it.
         error: NetworkConfigError,
     },
-    /// The configuration from this source has no name, and there is no definition to take it from.
-    #[error("{0} has no name; add the key name")]
+    /// The configuration from this source has no name, and there is no definition to take a name
+    /// from.
+    #[error("{0} has no name; add the key \"name\"")]
     NoName(String),
     /// The IPAMClaim has more addresses than a pod may request.
     #[error("IPAMClaim {claim}: status.ips has {count} addresses; {MAX_IPS} are allowed")]
@@ -158,7 +161,7 @@ pub enum ConfigurationProblem {
         /// How many addresses it has.
         count: usize,
     },
-    /// The cluster has no usable IPAMClaim of that name, for this reason.
+    /// The IPAMClaim does not exist or cannot be used, for this reason.
     #[error("{0}; create it or correct the annotation")]
     ClaimNotFound(String),
     /// The IPAMClaim of this name was not looked up.
@@ -201,10 +204,11 @@ impl NamedIn {
 /// Why isolation or a policy refuses a network.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Restriction {
-    /// `namespaceIsolation` keeps the pod from the definition.
+    /// `namespaceIsolation` does not let the pod use the definition.
     #[error(
-        "namespaceIsolation keeps pods of namespace {namespace} from definitions of namespace \
-         {definition}; define it in {namespace} or in one of globalNamespaces {}",
+        "namespaceIsolation does not let pods of namespace {namespace} use definitions of \
+         namespace {definition}; define the network in {namespace} or in one of \
+         globalNamespaces {}",
         .global.join(", ")
     )]
     Isolated {
@@ -215,7 +219,7 @@ pub enum Restriction {
         /// `globalNamespaces`.
         global: Vec<String>,
     },
-    /// The policy of this namespace has a list of networks without the selected network.
+    /// The policy of this namespace lists networks, but not the selected network.
     #[error(
         "the policy of namespace {0} does not list it under networks; \
          add it there or select another"
@@ -234,8 +238,8 @@ pub enum Restriction {
     },
     /// The network has the cluster network's name but a different configuration.
     #[error(
-        "its name {0} is also the cluster network's, so it would use up that network's addresses; \
-         give it a name of its own"
+        "its name {0} is also the cluster network's name, so it would use up the cluster network's \
+         addresses; choose another name"
     )]
     ClusterName(NetworkName),
     /// The list of plugins has a denied key.
@@ -256,7 +260,7 @@ pub enum Restriction {
         /// The rule that denies it.
         rule: RuleName,
     },
-    /// A rule has a list of plugin types without the type of this plugin.
+    /// A rule lists plugin types, but not the type of this plugin.
     #[error("{rule} does not list plugin {name} under types; add it there")]
     PluginType {
         /// The type of the plugin.
@@ -272,7 +276,7 @@ pub enum Restriction {
         /// What is wrong with the `type`.
         error: JsonError,
     },
-    /// A plugin's configuration nests more, or deeper, configurations than the policy can check.
+    /// A plugin nests too many configurations, or nests them too deep, for the policy to check.
     #[error(
         "plugin {plugin} nests more plugins, or deeper ones, than {rule} can check \
          ({LEVELS} levels, {LISTS} nested lists); flatten it"
@@ -286,7 +290,7 @@ pub enum Restriction {
 }
 
 impl Reason {
-    /// The reason to refuse a network whose configuration was not found.
+    /// The reason to refuse a network that was not found or cannot be used.
     pub fn not_found(error: &NetworkError, named_in: NamedIn) -> Reason {
         let report = SharedError::new(error.clone());
         let problem = match error {

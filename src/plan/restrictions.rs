@@ -13,8 +13,8 @@ use crate::cni::{NetworkConfig, PluginConfig, RawObject};
 use crate::npwg::ObjectRef;
 use crate::request::{NodeConfig, Rule, RuleName};
 
-/// Checks one network that a pod of `namespace` selects by annotation against the policy of
-/// `namespace`. `cni_args` are the pod's `cni-args`, which every plugin gets as `args.cni`.
+/// Checks whether the policy of `namespace` lets its pods select this network. `cni_args` are the
+/// pod's `cni-args`, which every plugin gets as `args.cni`.
 ///
 /// # Errors
 /// Code 108.
@@ -100,7 +100,7 @@ fn check_plugin(
             rule: name.clone(),
         })?;
         check_type(rule, name, plugin, &nested.config)?;
-        // The keys of a part were checked with the configuration that contains it.
+        // The keys of a part were checked with the configuration that contains the part.
         if !nested.is_part
             && let Some(key) = denied_key(&nested.config, &rule.deny_keys)
         {
@@ -139,8 +139,8 @@ fn check_type(
     }
 }
 
-/// Checks one definition that a pod of `namespace` names in any annotation against
-/// `namespaceIsolation`.
+/// Checks whether `namespaceIsolation` lets a pod of `namespace` name this definition in an
+/// annotation.
 ///
 /// # Errors
 /// Code 108.

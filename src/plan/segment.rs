@@ -28,14 +28,14 @@ pub enum Uplink {
     Interface {
         /// Its name; `None` for the interface with the default route.
         name: Option<InterfaceName>,
-        /// The VLAN on it; 0 for none.
+        /// The VLAN on the interface; 0 for none.
         vlan: u64,
     },
     /// An interface that an earlier attachment made in the pod.
     InPod {
         /// Its name.
         name: InterfaceName,
-        /// The VLAN on it; 0 for none.
+        /// The VLAN on the interface; 0 for none.
         vlan: u64,
     },
     /// The port of the device with this ID.
@@ -45,7 +45,7 @@ pub enum Uplink {
 }
 
 impl Uplink {
-    /// The first uplink that a plugin of the chain has in its configuration.
+    /// The uplink of the first plugin in the chain that has one.
     pub fn of(attachment: &Attachment) -> Uplink {
         let device = attachment.device.as_ref().map(|device| device.id.as_str());
         let mut plugins = attachment.config.plugins().iter();
@@ -107,8 +107,8 @@ fn interface(body: &RawObject, key: &str) -> Option<InterfaceName> {
     text(body, key)?.parse().ok()
 }
 
-/// The text under `key`. `None` if it is missing, invalid or empty, since Go plugins treat an empty
-/// text as missing.
+/// The text under `key`. `None` if it is missing, invalid or empty. Go plugins treat an empty text
+/// as missing.
 fn text(body: &RawObject, key: &str) -> Option<String> {
     let text = body.read::<String>(key).ok().flatten();
     text.filter(|text| !text.is_empty())

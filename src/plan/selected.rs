@@ -9,7 +9,7 @@ use crate::npwg::{
 };
 
 impl Planner<'_> {
-    /// Adds remarks on effects of the annotation that its author may not expect.
+    /// Adds remarks on effects of the default-network annotation that its author may not expect.
     pub(super) fn remark_on(&mut self, selection: &Selection) {
         let inputs = &self.inputs;
         let text = inputs.annotations.default_network.as_deref();
@@ -42,9 +42,9 @@ impl Planner<'_> {
         }
     }
 
-    /// Reads the pod's selections; none if its annotation is invalid. This happens before the
-    /// administrator's networks get their interface names, because the names that the pod requests
-    /// take precedence.
+    /// Reads the pod's selections; none if the annotation is invalid. The planner calls this before
+    /// the administrator's networks get their interface names, because the names that the pod
+    /// requests take precedence.
     pub(super) fn selections(&mut self) -> Vec<Selection> {
         let (Some(pod), Some(text)) = (self.inputs.pod, &self.inputs.annotations.networks) else {
             return Vec::new();
@@ -93,8 +93,8 @@ impl Planner<'_> {
     /// only exception is that isolation allows the definitions of `multusNamespace`, which exist
     /// for this annotation.
     ///
-    /// Isolation is checked before the definition is looked up. Otherwise a message could reveal
-    /// the contents of a namespace that the pod may not use.
+    /// The planner checks isolation before it looks up the definition. Otherwise a message could
+    /// reveal the contents of a namespace that the pod may not use.
     pub(super) fn selected(
         &self,
         selection: &Selection,

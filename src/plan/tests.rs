@@ -284,7 +284,8 @@ fn a_generated_name_gives_way_to_a_requested_one() {
         let attached: Vec<&str> = attached.map(|it| it.ifname.as_str()).collect();
         assert_eq!(attached, names, "{annotation}");
     }
-    // Interface names of the administrator's networks yield to the pod's requests too.
+    // The names that the pod requests also take precedence over those of the administrator's
+    // networks.
     let story = story
         .macvlan("infra/metrics", &[])
         .node("defaultNetworks", json!(["infra/metrics"]))
@@ -713,7 +714,11 @@ fn the_nodes_own_policy_restricts_the_networks_that_its_configuration_names() {
         let types = |types: &[&str]| json!({"node": {"types": types}, "namespaces": {}});
         assert_eq!(story.plan().problems, []);
         let allowed = story.clone().node("policy", types(&["bridge", plugin]));
-        assert_eq!(allowed.plan().problems, [], "what a pod selects is exempt");
+        assert_eq!(
+            allowed.plan().problems,
+            [],
+            "networks that a pod selects are exempt"
+        );
         let (code, _, reason) = story.clone().node("policy", types(&["bridge"])).problem();
         let restriction = Restriction::PluginType {
             name: plugin.to_owned(),
@@ -841,14 +846,14 @@ fn undeclared_addresses_go_as_arguments_with_undeclared_args() {
         }
         let attachment = story.second();
         assert_eq!(argument(&attachment, capability), None);
-        assert!(attachment.cni_args.is_none(), "Multus sends none");
+        assert!(attachment.cni_args.is_none(), "Multus sets no args.cni");
         let variable = if key == "ips" { "IP" } else { "MAC" };
         assert_eq!(attachment.extra_args[0].0, variable);
         assert!(value.contains(&attachment.extra_args[0].1), "{key}");
     }
 }
 
-/// Multus sends both, and some plugins declare a capability but read the variable.
+/// Multus passes addresses in both ways, and some plugins declare a capability but read CNI_ARGS.
 #[test]
 fn addresses_go_by_variables_too_with_undeclared_args() {
     let story = story().node("undeclared", json!("args"));
@@ -926,7 +931,7 @@ fn args_without_room_for_the_pods_are_refused_before_anything_runs() {
             panic!("{reason:?}");
         };
         assert_eq!(plugin.as_str(), "macvlan");
-        // For a pod without cni-args, the plugin itself judges its args.
+        // For a pod without cni-args, only the plugin itself checks its args.
         assert!(story(args).networks("net").plan().problems.is_empty());
     }
     for args in [
@@ -1045,7 +1050,7 @@ fn an_annotation_may_replace_the_cluster_network() {
     assert_eq!(
         plan.problems,
         [],
-        "no plugin declares ips, so they go as arguments"
+        "no plugin declares ips, so CNI_ARGS pass them"
     );
     assert_eq!(plan.attachments[0].extra_args[0].0, "IP");
 

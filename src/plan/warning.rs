@@ -58,7 +58,7 @@ pub enum PlanRemark {
     /// The annotation names no namespace, so the definition is looked up in `multusNamespace`.
     #[error(
         "annotation {DEFAULT_NETWORK_ANNOTATION}: {} has no namespace, so it is looked up in \
-         multusNamespace {}, not in the pod's",
+         multusNamespace {}, not in the pod's namespace",
         .0.name(), .0.namespace()
     )]
     MultusNamespace(ObjectRef),
@@ -86,7 +86,8 @@ impl PlanWarning {
         Event::warning(reason, self.to_string())
     }
 
-    /// The plan error on a node with `invalidAnnotation: fail`; `None` if the node accepts the pod.
+    /// The plan error on a node with `invalidAnnotation: fail`; `None` if even such a node accepts
+    /// the pod.
     pub fn ignored(&self) -> Option<PlanError> {
         match self {
             PlanWarning::IgnoredAnnotation { key, error } => Some(PlanError {

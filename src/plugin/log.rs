@@ -1,4 +1,4 @@
-//! The log of a call: warnings go to stderr, and all lines go to `logFile` if the key is set.
+//! The log of a call. Warnings go to stderr and to `logFile`. Other lines go only to `logFile`.
 //!
 //! A call never fails because its log cannot be written.
 
@@ -46,7 +46,7 @@ impl Log {
         {
             let file = file.display();
             console::say(&format!(
-                "jackfield: logFile {file}: {cause}; nothing is logged, correct the key"
+                "jackfield: logFile {file}: {cause}; nothing is logged; correct the key"
             ));
         }
     }
@@ -55,7 +55,7 @@ impl Log {
 /// Whether this call has warned that the file cannot be written.
 static HAS_WARNED: AtomicBool = AtomicBool::new(false);
 
-/// The file is not used as the log, because another user could write to it.
+/// Why Jackfield does not use a file as the log: another user may be able to write to the file.
 #[derive(Debug, thiserror::Error)]
 #[error("it belongs to another user or has a second hard link")]
 struct ForeignFile;

@@ -1,5 +1,5 @@
-//! Starts a process that retries a failed detachment: this program with its hidden command `retry`
-//! and the node configuration of the current call.
+//! Starts a process that retries a failed detachment. The process runs the hidden command `retry`
+//! of this program, with the node configuration of the current call.
 
 use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
@@ -12,10 +12,10 @@ use crate::operation::Context;
 pub const COMMAND: &str = "retry";
 
 /// Starts the process and does not wait for it. The process inherits no stream of the runtime,
-/// because the runtime's call may end first.
+/// because the process may outlive the runtime's call.
 ///
 /// # Errors
-/// When the process cannot be started or does not read the configuration.
+/// If the process cannot be started or does not read the configuration.
 pub(super) fn start(context: &Context<'_>, key: &Key) -> io::Result<()> {
     let mut retry = Command::new("/proc/self/exe")
         .args([COMMAND, key.container.as_str(), key.ifname.as_str()])

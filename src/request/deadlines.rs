@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::node_config::{Keys, NodeConfigError, ValueError};
 
-/// The time limits of each verb and of one call of a plugin.
+/// The time limit of each verb, and of one call of a plugin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Deadlines {
     /// ADD, including its rollback.
@@ -17,7 +17,7 @@ pub struct Deadlines {
     pub gc: Duration,
     /// STATUS.
     pub status: Duration,
-    /// One call of a plugin. When it passes, Jackfield kills the plugin and all its children.
+    /// One call of a plugin. After this time, Jackfield kills the plugin and all its children.
     pub delegate: Duration,
 }
 

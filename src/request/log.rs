@@ -13,7 +13,7 @@ pub struct Log {
     pub file: Option<PathBuf>,
     /// `logLevel`: how much goes to the file.
     pub level: Level,
-    /// `logToStderr`: whether warnings go to stderr. The runtime may discard its stderr.
+    /// `logToStderr`: whether warnings go to stderr. The runtime may discard the plugin's stderr.
     pub to_stderr: bool,
     /// `logOptions`: when to begin a new file.
     pub rotation: Rotation,

@@ -1,9 +1,9 @@
 //! The node configuration: the CNI configuration that the runtime passes on stdin
 //! (`docs/configuration.md`).
 //!
-//! Reading is as lenient as in Multus, so that changing `type` is enough to migrate a Multus
-//! configuration: keys in any case, `null` as absent, and unknown keys ignored with a warning. An
-//! invalid value is an error that names key, value and remedy.
+//! Jackfield reads it as leniently as Multus does, so that changing `type` is enough to migrate a
+//! Multus configuration. Keys may have any case, `null` counts as absent, and an unknown key only
+//! causes a warning. An invalid value is an error that names key, value and remedy.
 
 mod error;
 mod keys;
@@ -24,8 +24,7 @@ pub use error::{NodeConfigError, ValueError};
 pub(super) use keys::Keys;
 pub use schema::{ACCEPTED, MULTUS_ONLY, keys};
 
-/// The node configuration with all keys checked. A key without a description has the same meaning
-/// as in Multus.
+/// The node configuration with all keys checked. `docs/configuration.md` describes the keys.
 #[derive(Debug)]
 pub struct NodeConfig {
     /// The protocol version for the runtime: see [`version`].
@@ -50,7 +49,8 @@ pub struct NodeConfig {
     pub bin_dir: PathBuf,
     /// `cniDir`: Multus' cache, which Jackfield only reads.
     pub cni_dir: PathBuf,
-    /// `multusNamespace`: the namespace of a bare name in `clusterNetwork` or `defaultNetworks`.
+    /// `multusNamespace`: the namespace of a definition that `clusterNetwork` or `defaultNetworks`
+    /// names without a namespace.
     pub multus_namespace: String,
     /// `namespaceIsolation`: whether a pod may select only definitions of its own namespace and of
     /// the global namespaces.
@@ -74,9 +74,10 @@ pub struct NodeConfig {
     pub kubelet_checkpoint: PathBuf,
     /// `invalidAnnotation`: `true` for `fail`.
     pub fail_invalid_annotation: bool,
-    /// `verify`: for requested values and the device.
+    /// `verify`: the strictness for requested values and the device.
     pub verify: Strictness,
-    /// `verifyCluster`: for values of the cluster network that only its plugins reported.
+    /// `verifyCluster`: the strictness for values of the cluster network that only its plugins
+    /// reported.
     pub verify_cluster: Strictness,
     /// `delegateCheck`: `true` for `strict`.
     pub strict_delegate_check: bool,
@@ -101,8 +102,8 @@ pub struct NodeConfig {
 /// The network of the pod's first interface.
 #[derive(Debug, Clone)]
 pub enum ClusterNetwork {
-    /// `clusterNetwork`: a definition, the name of a configuration in a file, a directory or a
-    /// file.
+    /// `clusterNetwork`: the name of a configuration in `confDir`, a definition, or the path of a
+    /// directory or a file.
     Named(String),
     /// The first element of `delegates`, which is a configuration.
     Inline(Box<RawValue>),
@@ -132,7 +133,7 @@ pub enum Source {
     },
 }
 
-/// The effect of a finding of the verification.
+/// What happens if verification finds a difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Strictness {
     /// The ADD fails and is rolled back.
@@ -143,7 +144,7 @@ pub enum Strictness {
     Off,
 }
 
-/// The treatment of `ips` and `mac` that no plugin declares.
+/// What happens to `ips` and `mac` that no plugin declares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Undeclared {
     /// The attachment fails (NPWG 1.3 §4.1.2.1.3.2).
@@ -172,7 +173,7 @@ impl NodeConfig {
     fn read(version: Version, keys: &Keys<'_>) -> Result<NodeConfig, NodeConfigError> {
         let name = keys.name("name")?.ok_or(NodeConfigError::Missing {
             key: "name",
-            remedy: "name the network as the file in the CNI directory does",
+            remedy: "add the network's name, as in the file in the CNI directory",
         })?;
         let (cluster_network, further_delegates) = keys.cluster_network()?;
         Ok(NodeConfig {
@@ -246,8 +247,9 @@ const STRICTNESS: [(&str, Strictness); 3] = [
     ("off", Strictness::Off),
 ];
 
-/// The protocol version for the runtime: `cniVersion`, in which results are written (CNI 1.1.0 §5).
-/// If it is missing or not supported, the highest supported version of `cniVersions` applies.
+/// The protocol version for the runtime: `cniVersion`. Jackfield writes results in this version
+/// (CNI 1.1.0 §5). If `cniVersion` is missing or not supported, the highest supported version of
+/// `cniVersions` applies.
 ///
 /// # Errors
 /// Code 6 when `cniVersion` is not a string, 7 when `cniVersions` is not a list of strings, 1 when
@@ -257,7 +259,8 @@ pub fn version(conf: &RawObject) -> Result<Version, NodeConfigError> {
     Ok(supplied.unwrap_or(highest))
 }
 
-/// The version of `cniVersion`, if it is supported, and the highest supported version of all.
+/// The version in `cniVersion`, if it is supported, and the highest supported version in
+/// `cniVersion` and `cniVersions`.
 ///
 /// # Errors
 /// As [`version`].

@@ -1,4 +1,5 @@
-//! The networks that the pods of a namespace may select: the key `policy`, NPWG 1.3 §7.4.
+//! The key `policy`: which networks the pods of a namespace may select (NPWG 1.3 §7.4), and what
+//! the networks of the node configuration may run.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -45,7 +46,7 @@ impl fmt::Display for RuleName {
 }
 
 impl Rule {
-    /// Reads the rule for the node configuration. It has no `networks`, since the node
+    /// Reads the rule for the node configuration. This rule has no `networks`, since the node
     /// configuration names its networks itself.
     fn of_node(keys: &Keys<'_>) -> Result<Rule, NodeConfigError> {
         Ok(Rule {

@@ -33,7 +33,8 @@ pub(super) fn journal(paths: &HostPaths, plan: &InstallPlan) -> Result<(), Setup
     }
 }
 
-/// Refuses to replace a newer binary, because this binary may be unable to read its records.
+/// Refuses to replace a newer binary, because this binary may be unable to read the newer binary's
+/// records.
 pub(super) fn version(options: &Options, before: Option<&Manifest>) -> Result<(), SetupError> {
     match before {
         Some(before) if before.version > super::version() && !options.allow_downgrade => {

@@ -1,4 +1,4 @@
-//! Our configuration, which the runtime reads: a list whose first plugin is Jackfield.
+//! Jackfield's own configuration, which the runtime reads: a list whose first plugin is Jackfield.
 //!
 //! It is a list for two reasons. libcni ignores `cniVersions` in the configuration of a single
 //! plugin, so it would never call STATUS and GC. Other programs, such as Istio, append their
@@ -33,8 +33,8 @@ const CAPABILITIES: [&str; 3] = [
     "io.kubernetes.cri.pod-annotations",
 ];
 
-/// Pairs of keys that exclude each other. If a template sets the first key of a pair, the second
-/// key is removed from the base.
+/// Pairs of keys that exclude each other. If a template sets the first key of a pair, the installer
+/// removes the second key from the base.
 const EXCLUDES: [(&str, &str); 4] = [
     ("clusterNetwork", "delegates"),
     ("delegates", "clusterNetwork"),

@@ -132,7 +132,7 @@ impl Directory {
     /// The network that the runtime would use without Jackfield and Multus: the first file of the
     /// kind [`Kind::Network`]. A broken file ends the search, because another program may still be
     /// writing it, and because the runtime would not skip it either. A broken file with one of our
-    /// names does not end the search, because it was our own configuration.
+    /// names does not end the search, because it once contained our own configuration.
     ///
     /// # Errors
     /// Why no network was found.

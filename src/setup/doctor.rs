@@ -4,7 +4,7 @@
 //! configuration ▶ installation ▶ cluster ▶ programs ▶ devices ▶ journal ▶ owed ▶ Multus' cache
 //! ```
 //!
-//! The checks are independent: a broken half of the node does not hide the other half.
+//! The checks are independent: a finding of one check does not prevent the other checks.
 
 mod cluster;
 mod configuration;
@@ -50,7 +50,7 @@ pub struct Options {
     pub is_node_given: bool,
 }
 
-/// The remedy for a process that may not examine the node.
+/// The remedy if this process may not examine the node.
 const AS_ROOT: &str = "run doctor as root on the node itself";
 
 /// Checks the node.

@@ -18,7 +18,7 @@ use crate::request::{NodeConfigError, RequestError};
 
 /// Why a change of the installation failed. The node keeps the network that it had.
 ///
-/// `Display` names the object and what is wrong, and [`Problem::remedy`] what to do.
+/// `Display` names the object and what is wrong. [`Problem::remedy`] says what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum SetupError {
     /// An action on a file or directory failed.
@@ -36,7 +36,7 @@ pub enum SetupError {
     #[error("{0} does not exist")]
     NoConfDir(PathBuf),
     /// Another process is changing the installation in this directory.
-    #[error("{0}: another {NAME} install or uninstall is at work there")]
+    #[error("{0}: another {NAME} install or uninstall is running there")]
     Busy(PathBuf),
     /// There is no cluster network to delegate to.
     #[error(
@@ -129,19 +129,21 @@ pub enum SetupError {
         cause: ManifestError,
     },
     /// An installation replaced a file, and its manifest is missing.
-    #[error("{kept} was replaced by an installation whose manifest is gone")]
+    #[error(
+        "{kept} is the only copy of a replaced file, and the manifest with its path is missing"
+    )]
     NoManifest {
         /// The only copy of the file.
         kept: PathBuf,
         /// The folder in which the manifest should be.
         folder: PathBuf,
     },
-    /// Jackfield is installed, but its manifest is missing from the runtime's directory.
-    #[error("{0}: the manifest of what is installed is gone")]
+    /// Jackfield is installed, but the manifest is missing from the runtime's directory.
+    #[error("{0}: the manifest of the installation is missing")]
     ManifestGone(PathBuf),
     /// The configuration changes `journalDir`, so Jackfield would not find the records of attached
     /// pods.
-    #[error("journalDir is to be {to}, and {count} sandboxes are on record in {from}")]
+    #[error("journalDir would become {to}, but {count} sandboxes are on record in {from}")]
     JournalMoved {
         /// The directory that has the records.
         from: PathBuf,
@@ -301,7 +303,7 @@ impl Problem for SetupError {
                 "rename or remove the file that the runtime should not use, then run this again"
             }
             SetupError::MultusFile(_) | SetupError::MultusConf { .. } => {
-                "correct it; Multus goes on as it is"
+                "correct it; Multus stays as it is"
             }
             SetupError::PodsWouldFail(_) => {
                 "correct what is listed, or take over anyway with --force"
@@ -330,12 +332,12 @@ impl Problem for SetupError {
             }
             SetupError::NoManifest { folder, .. } => {
                 return Some(format!(
-                    "put it back where it was and remove {}, then run this again",
+                    "move it back to its original path and remove {}, then run this again",
                     folder.display()
                 ));
             }
-            SetupError::ManifestGone(_) => "install again, then uninstall if that was the aim",
-            SetupError::JournalMoved { .. } => "leave it as it is until their pods are gone",
+            SetupError::ManifestGone(_) => "run install again; only then can you uninstall",
+            SetupError::JournalMoved { .. } => "leave it unchanged until their pods are gone",
             SetupError::Journal(cause) => return cause.remedy(),
             SetupError::InstalledConf(_) | SetupError::Retire(_) => return None,
             SetupError::DamagedRecords { .. } => {
@@ -391,8 +393,7 @@ mod tests {
                     file: "/a".into(),
                     cause: MultusConfError::NotFirstPlugin,
                 },
-                "/a: Multus is not the first plugin of its list; correct it; Multus goes on as it \
-                 is",
+                "/a: Multus is not the first plugin of its list; correct it; Multus stays as it is",
             ),
             (
                 SetupError::CallsItself {

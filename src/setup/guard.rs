@@ -23,7 +23,7 @@ use crate::cluster::InstallationState;
 use crate::cni::RawObject;
 use crate::diagnostic::Problem;
 
-/// The most repairs within ten minutes.
+/// The maximum number of repairs within ten minutes.
 pub(super) const REPAIRS: usize = 3;
 /// How often the guard checks the node if the watch reports no change.
 const LOOK_EVERY: Duration = Duration::from_secs(30);
@@ -56,8 +56,8 @@ fn keep(options: &Options, report: &mut Report, say: Say<'_>) -> Result<(), Setu
     let mut lock = InstallLock::take(&options.paths)?;
     let paths = &options.paths;
     if let Some(installed) = Manifest::read(paths)?.filter(|installed| !installed.is_leaving) {
-        // Repairing a change that another program made since an earlier run counts as a repair.
-        // Installing a new template or release does not.
+        // If another program has changed the installation since an earlier run, restoring it counts
+        // as a repair. Installing a new template or release does not count.
         match installed_drift(paths, &installed)? {
             Some(drift) => drop(spend(paths, installed, drift, say)?),
             None if outcome == Outcome::TookOver => {}
@@ -85,11 +85,12 @@ fn keep(options: &Options, report: &mut Report, say: Say<'_>) -> Result<(), Setu
     }
 }
 
-/// The installation at the last check, because its directory may vanish with all its files.
+/// The installation at the last check. The guard keeps it in memory, because the directory may
+/// vanish with all its files.
 struct LastLook {
     manifest: Manifest,
     conf: Option<RawObject>,
-    /// The content of the followed network's file.
+    /// The content of the file of the network that our configuration follows.
     network: Option<Content>,
 }
 
@@ -166,7 +167,7 @@ fn look(
     Ok(())
 }
 
-/// How the node differs from the installed configuration. This ignores a new template.
+/// How the node differs from the installed configuration. Ignores a new template.
 fn installed_drift(paths: &HostPaths, installed: &Manifest) -> Result<Option<Drift>, SetupError> {
     let directories = NodeDirectories::look(paths, Some(installed))?;
     let none: Option<&RawObject> = None;
@@ -201,7 +202,7 @@ fn spend(
     Ok(installed)
 }
 
-/// What the guard accepts but an administrator should know.
+/// Differences that the guard accepts, but that an administrator should know.
 fn remarks(directories: &NodeDirectories) -> Vec<Notice> {
     let mut remarks = Vec::new();
     if let Some((name, conf)) = directories.runtime.ours() {

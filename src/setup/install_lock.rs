@@ -17,8 +17,8 @@ const PAUSE: Duration = Duration::from_millis(50);
 
 /// The lock of an installation, held until this value is dropped.
 ///
-/// The lock is a file in the folder of the manifest, which only root can enter. A lock on the
-/// runtime's own directory could be taken by every user who can read that directory.
+/// The lock is a file in the folder of the manifest, which only root can enter. Every user who can
+/// read the runtime's directory could lock that directory itself.
 #[derive(Debug)]
 pub(super) struct InstallLock {
     lock: File,

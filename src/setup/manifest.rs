@@ -52,23 +52,24 @@ pub struct Manifest {
     pub conf: PathBuf,
     /// The directory of the cluster network's configuration, on the host.
     pub cluster_conf_dir: PathBuf,
-    /// Whether the configuration follows the first network in `cluster_conf_dir`.
+    /// Whether the configuration always uses the first network in `cluster_conf_dir`, even if that
+    /// network changes.
     pub follows: bool,
-    /// The content of the followed network's file.
+    /// The content of the file of the network that the configuration follows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<Content>,
     /// Whether the installation created the directory of the configuration.
     #[serde(default)]
     pub made_conf_dir: bool,
     /// Multus' configuration converted to our keys, if our configuration replaced it. It contains
-    /// no keys of a template; the keys of the template override it at each installation.
+    /// no keys of a template. At each installation the keys of the template override it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taken_over: Option<RawObject>,
     /// The replaced files.
     #[serde(default)]
     pub replaced: Vec<ReplacedFile>,
-    /// When Jackfield was first installed, in seconds since the epoch; 0 if a release installed it
-    /// that did not store the time.
+    /// When Jackfield was first installed, in seconds since the epoch; 0 if the release that
+    /// installed it did not store the time.
     #[serde(default)]
     pub installed: u64,
     /// The times of the repairs, in seconds since the epoch.
@@ -166,8 +167,8 @@ impl Manifest {
         }
     }
 
-    /// Whether `here` is our binary. A container may not see the manifest's path, or may see the
-    /// same file there under a second name.
+    /// Whether `here` is our binary. A container may not see the path in the manifest, or may see
+    /// the same file at two paths.
     fn is_our_binary(&self, by_manifest: &Path, here: &Path) -> bool {
         use std::os::unix::fs::MetadataExt;
         let file = |path: &Path| path.metadata().ok().map(|it| (it.dev(), it.ino()));
@@ -238,8 +239,8 @@ impl Manifest {
         Ok(true)
     }
 
-    /// Stages a copy of our configuration beside the manifest. A detachment needs the paths in it,
-    /// even after the configuration itself was removed.
+    /// Stages a copy of our configuration beside the manifest. A detachment needs the paths in this
+    /// copy, even after an uninstall removed the configuration itself.
     pub(super) fn stage_conf(paths: &HostPaths, text: &str) -> Result<StagedFile, SetupError> {
         let folder = folder(paths);
         make_folder(&folder)?;

@@ -11,7 +11,7 @@ use crate::operation::Note;
 
 /// A step that the installer has taken, or something that an administrator should know.
 ///
-/// `Display` describes what happened, and [`Problem::remedy`] what to do.
+/// `Display` describes what happened. [`Problem::remedy`] says what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum Notice {
     /// The binary and the configuration are in place.
@@ -27,7 +27,7 @@ pub enum Notice {
         /// The file of the cluster network; `None` if the key `delegates` contains the network.
         network: Option<String>,
     },
-    /// The node is as the installer wants it.
+    /// The installed files are complete and unchanged.
     #[error("{NAME} is the node's network")]
     Well,
     /// The installer waits for the cluster network.
@@ -53,20 +53,20 @@ pub enum Notice {
     Repairs {
         /// The number of the repair within ten minutes.
         number: usize,
-        /// The most repairs within ten minutes.
+        /// The maximum number of repairs within ten minutes.
         most: usize,
-        /// What it repairs.
+        /// The difference that the installer repairs.
         drift: Drift,
     },
     /// Other plugins were appended to our list.
-    #[error("{name} is followed by {}, which is accepted", followers.join(", "))]
+    #[error("{name}: other programs appended {}; {NAME} accepts this", followers.join(", "))]
     Followed {
         /// The name of our configuration.
         name: String,
-        /// The types of those plugins.
+        /// The types of the appended plugins.
         followers: Vec<String>,
     },
-    /// The installer follows the cluster network to another file.
+    /// The cluster network renamed its file, and our configuration gets the new name.
     #[error("{0}")]
     Follows(Drift),
     /// A configuration of Multus is beside ours.
@@ -104,13 +104,13 @@ pub enum Notice {
     #[error("{0} was rewritten meanwhile and stays")]
     RewrittenStays(PathBuf),
     /// A replaced file was restored.
-    #[error("put {0} back as it was")]
+    #[error("restored {0}")]
     Restored(PathBuf),
     /// A file was removed.
     #[error("removed {0}")]
     Removed(PathBuf),
     /// A configuration of Multus delegates to our configuration, which is being removed.
-    #[error("{0} names our configuration, which is removed")]
+    #[error("{0} names our configuration, which uninstall removes")]
     MultusNamesOurs(PathBuf),
     /// The cluster network's configuration was copied into the runtime's directory.
     #[error("put a copy of {file} into {conf_dir}, so that the runtime has a network")]
@@ -139,8 +139,8 @@ pub enum Notice {
     /// The installed configuration is missing, so the uninstall uses the default directory of the
     /// journal.
     #[error(
-        "the configuration that was installed is gone, so the journal is looked for in its default \
-         directory"
+        "the installed configuration is missing, so uninstall uses the default directory of the \
+         journal"
     )]
     DefaultJournal,
     /// A sandbox was detached.

@@ -73,7 +73,8 @@ pub(super) struct InstallPlan {
     pub(super) conf: OurConf,
     /// The name of our configuration's file.
     pub(super) name: String,
-    /// Whether our configuration follows the first network of the directory.
+    /// Whether our configuration always uses the first network of the directory, even if that
+    /// network changes.
     pub(super) follows: bool,
     /// Multus' configuration converted to our keys, if our configuration replaces it or has
     /// replaced it.
@@ -87,14 +88,15 @@ pub(super) struct InstallPlan {
 }
 
 impl InstallPlan {
-    /// The content of the followed network's file.
+    /// The content of the file of the network that our configuration follows; `None` if it follows
+    /// none.
     pub(super) fn followed(&self, paths: &HostPaths) -> Option<Content> {
         let file = self.conf.cluster_network().filter(|_| self.follows)?;
         Content::of(&paths.here(Path::new(&file))).ok()
     }
 
-    /// Whether the plan does nothing but follow a renamed file of the cluster network. `before` is
-    /// the content of that file before the rename.
+    /// Whether the plan only adopts the new name of the cluster network's file. `before` is the
+    /// content of that file before the rename.
     pub(super) fn is_rename(
         &self,
         directories: &NodeDirectories,
@@ -228,8 +230,8 @@ fn gives_way(file: &ConfFile, takes_over: bool) -> bool {
 /// A name for our configuration that sorts before all files that stay.
 fn first_name(runtime: &Directory, takes_over: bool) -> Result<String, SetupError> {
     let first = runtime.files.iter().find(|file| {
-        // A broken file with one of our names is copied aside and replaced. A network with such a
-        // name stays, because the node needs it.
+        // The installer copies a broken file with one of our names, and replaces it. A network with
+        // such a name stays, because the node needs it.
         let is_broken = matches!(file.kind, Kind::Broken(_));
         let is_replaced = is_broken && NAMES.contains(&file.name.as_str());
         !gives_way(file, takes_over) && !is_replaced

@@ -24,7 +24,7 @@ pub enum ConfFileProblem {
     /// The object is not a network configuration.
     #[error(transparent)]
     Network(#[from] NetworkConfigError),
-    /// The chain has Jackfield behind another plugin.
+    /// In the chain, another plugin comes before Jackfield.
     #[error("its chain has {NAME} behind another plugin, so {NAME} would call itself")]
     WithinChain,
     /// The network has no name.
@@ -56,7 +56,7 @@ pub enum NoNetwork {
     },
 }
 
-/// How the files on a node differ from the installation that it has or should have.
+/// How the files on a node differ from the installation.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum Drift {
     /// Another program renamed our configuration.
@@ -76,7 +76,7 @@ pub enum Drift {
         cause: Arc<ConfFileProblem>,
     },
     /// Another program's configuration is in the file of our configuration.
-    #[error("{0} holds the configuration of another program")]
+    #[error("{0} contains the configuration of another program")]
     Overwritten(PathBuf),
     /// Our configuration is missing.
     #[error("{0} is missing")]
@@ -102,7 +102,7 @@ pub enum Drift {
         current: Option<String>,
     },
     /// Our configuration differs in a key other than `clusterNetwork`.
-    #[error("{0} differs from what is to be installed")]
+    #[error("{0} differs from the configuration to install")]
     OtherContent(PathBuf),
     /// The content of the binary has changed.
     #[error("{0} was replaced")]
@@ -131,7 +131,7 @@ pub enum Drift {
 }
 
 impl Drift {
-    /// What to do so that the difference does not come back after a repair.
+    /// How to prevent the difference after a repair.
     pub(super) fn remedy(&self) -> &'static str {
         match self {
             Drift::Renamed { to, .. } if to.ends_with(CILIUM) => {

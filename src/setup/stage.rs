@@ -1,4 +1,4 @@
-//! Writes files in such a way that they appear whole or not at all.
+//! Writes files atomically: a file appears whole or not at all.
 //!
 //! An installation stages all its files first. It writes each file beside its destination, under a
 //! name that no runtime reads, and syncs it to disk. Then it renames the files, which needs no
@@ -19,7 +19,7 @@ use super::SetupError;
 const PREFIX: &str = ".jackfield-";
 const SUFFIX: &str = ".tmp";
 
-/// A file that is written and not yet in place. Dropping the value removes the file.
+/// A file that is written but not yet in place. Dropping the value removes the file.
 #[derive(Debug)]
 pub(super) struct StagedFile {
     file: NamedTempFile,

@@ -26,8 +26,8 @@ const FIRST_PAUSE: Duration = Duration::from_secs(10);
 const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 /// How often the installer reads the directory and reports to the agent if nothing changes.
 const LOOK_EVERY: Duration = Duration::from_secs(30);
-/// The pause between a change and the next attempt. Without it, an attempt would cause the next
-/// attempt, because it changes files itself.
+/// The pause between a change and the next attempt. An attempt changes files, so without this pause
+/// it would cause the next attempt.
 const SOON: Duration = Duration::from_secs(2);
 /// How often the installer polls a running attempt.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -169,8 +169,8 @@ fn go_back(paths: &HostPaths, say: Say<'_>) -> Result<Option<MultusStanding>, Se
     Ok(Some(stays(Notice::MultusIsBack(manifest.binary))))
 }
 
-/// Takes over if no pod would fail. Returns `None` if a signal ends this process. An attempt that
-/// fails like the previous one is not logged again.
+/// Takes over if no pod would fail. Returns `None` if a signal ends this process. Does not log an
+/// attempt that fails like the previous attempt.
 fn attempt(
     options: &Options,
     notify: &Notify,

@@ -1,5 +1,5 @@
-//! Uninstall: restores the node's previous files, and leaves every attached pod a way to be
-//! detached.
+//! Uninstall: restores the node's previous files, and keeps what the runtime needs to detach the
+//! attached pods.
 //!
 //! ```text
 //! replace our configuration by the previous one ▶ detach the sandboxes that are gone

@@ -56,7 +56,7 @@ impl fmt::Display for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Requested => "requested",
-            Self::Answered => "answered by the delegate",
+            Self::Answered => "returned by the delegate",
         })
     }
 }

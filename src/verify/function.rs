@@ -1,9 +1,10 @@
 //! Verifies the settings of a virtual function on its physical function.
 //!
 //! The expected settings come from the definition, by the keys of sriov-cni and ib-sriov-cni.
-//! Settings without a key, and settings that the driver does not report, are not checked. For a VF
-//! that a program drives from user space, these settings are the only proof. The pod cannot change
-//! them through its interface.
+//! Settings without a key, and settings that the driver does not report, are not checked.
+//!
+//! The pod cannot change settings on the physical function. For a VF that a program drives from
+//! user space, these settings are the only proof.
 
 mod key_error;
 mod keys;
@@ -20,9 +21,9 @@ use crate::plan::Requested;
 use super::Mismatch;
 use key_error::KeyError;
 
-/// Keys that only plugins for virtual functions have. A plugin with one of these keys sets up a
-/// virtual function, whatever its type is. `mac` and `vlan` are not in the list, since plugins for
-/// other devices have them too.
+/// Keys that only plugins for virtual functions have. A plugin of any type that has one of these
+/// keys sets up a virtual function. `mac` and `vlan` are not in the list, since plugins for other
+/// devices have them too.
 const FUNCTION_KEYS: [&str; 7] = [
     "vlanQoS",
     "vlanProto",

@@ -4,7 +4,7 @@ use device_info::{Guid, IpoibAddr, MacAddr};
 
 use crate::npwg::RequestedMac;
 
-/// Parses a hardware address of a result; [`None`] if it is not one.
+/// Parses a hardware address of a result. Returns [`None`] if the text is not a hardware address.
 pub(super) fn parse(text: &str) -> Option<RequestedMac> {
     let ethernet = MacAddr::parse_observed(text).map(RequestedMac::Ethernet);
     ethernet

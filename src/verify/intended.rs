@@ -32,10 +32,10 @@ pub enum Masters<'a> {
     /// have enslaved the interface.
     #[default]
     Any,
-    /// Only these interfaces. This applies on CHECK. They are the interfaces of later attachments,
-    /// such as a bond over the interface, and the master that it had right after ADD. If one of
-    /// them has enslaved the interface, verification compares the permanent hardware address, and
-    /// missing IP addresses are only a warning.
+    /// Only these interfaces. This applies on CHECK. The list contains the interfaces of later
+    /// attachments, such as a bond over the interface, and the interface's master right after ADD.
+    /// If an interface in the list has enslaved the attachment's interface, verification also
+    /// accepts the permanent hardware address. Missing IP addresses are then only a warning.
     Among(&'a [InterfaceName]),
 }
 
@@ -51,7 +51,7 @@ impl<'a> Intended<'a> {
         result.interfaces.iter().find(named).or_else(first)
     }
 
-    /// Returns the IP addresses that the answer gives to this interface.
+    /// Returns the IP addresses that the answer assigns to this interface.
     ///
     /// An address without an interface index belongs to this interface, because results before
     /// 0.3.0 have only one interface (CNI 1.1.0 §5 "Add Success").
@@ -67,7 +67,7 @@ impl<'a> Intended<'a> {
                     (Some(interface), Some(ours)) => {
                         interface.sandbox.is_some() && interface.name == ours.name
                     }
-                    // The answer has no entry for this interface. The index may name a host
+                    // The answer has no entry for this interface, and the index may name a host
                     // interface.
                     (Some(interface), None) => interface.sandbox.is_some(),
                     (None, _) => true,
@@ -89,7 +89,7 @@ impl<'a> Intended<'a> {
         }
     }
 
-    /// Returns whether the request contains something that only an interface can prove.
+    /// Returns whether the request can be verified only on an interface.
     pub(super) fn asks(&self) -> bool {
         let Requested { ips, mac, guid, .. } = self.requested;
         !ips.is_empty() || mac.is_some() || guid.is_some() || self.device.is_some()

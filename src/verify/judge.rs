@@ -98,7 +98,8 @@ impl Judgement<'_> {
         }
     }
 
-    /// Returns the allowed master that has enslaved and changed the interface.
+    /// Returns the master if [`Masters::Among`] lists it. A master that is not listed becomes a
+    /// finding. Ignores a VRF, and with [`Masters::Any`] ignores every master.
     fn master<'o>(&mut self, observed: &'o Observed) -> Option<&'o str> {
         let master = observed.master.as_ref()?;
         match self.intended.masters {
@@ -121,7 +122,7 @@ impl Judgement<'_> {
             let mismatch = Mismatch::BrokenHardwareAddress(text.to_owned());
             self.add(Weight::Answered, mismatch);
         }
-        // Plugins answer all zeros if they do not know the address.
+        // Plugins return all zeros if they do not know the address.
         read.filter(|mac| !matches!(mac, RequestedMac::Ethernet(mac) if mac.is_zero()))
     }
 

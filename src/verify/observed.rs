@@ -41,8 +41,8 @@ impl Master {
 /// The shortest and the longest pause between two reads while addresses are being checked.
 const PAUSES: [Duration; 2] = [Duration::from_millis(5), Duration::from_millis(50)];
 
-/// Reads the interface of an attachment. Waits while the kernel checks its addresses for duplicates
-/// (RFC 4862 §5.4), until `deadline` at the latest.
+/// Reads the interface of an attachment. Waits while the kernel checks the interface's addresses
+/// for duplicates (RFC 4862 §5.4), until `deadline` at the latest.
 ///
 /// Waits only for requested and answered addresses. Waiting for a link-local address that was not
 /// requested would delay every pod by more than a second. Without a carrier, the kernel does not

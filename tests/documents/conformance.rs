@@ -11,27 +11,33 @@ use crate::tag::{self, Tag};
 /// What the document says before the first table.
 const PREFACE: &str = "# Conformance
 
-Every clause of the specifications that binds Jackfield, or that a reader may think does, in the
-words of the specification, with the tests that show it. This file is made from
-[the lists of clauses](conformance) and from the tags of the tests; a test fails when it is out of
-date, when a tag names no clause, and when a clause is neither shown nor explained:
+This page quotes every clause of the specifications that binds Jackfield or seems to, with the tests
+that show it. The page is generated from [the lists of clauses](conformance) and from the tags of the
+tests. A test fails if the page is out of date, if a tag names no clause, or if a clause is neither
+shown nor explained. To generate the page, run:
 
 ```sh
 WRITE_DOCS=1 cargo test --profile fast --test documents
 ```
 
-A test is tagged by a comment directly above it, once for each clause that it shows:
+A test has a tag for each clause that it shows. A tag is a comment directly above the test:
 
 ```text
 // clause: NPWG-1.3 §4.1.2.1.3 valid: one element at least, each an address
 ```
 
-That is the specification, the section, the clause's slug as the tables below have it, and free
-words behind a colon. Where a section has one clause there is no slug. A clause is *shown* by the
-tests named; it is a **deviation** where Jackfield does otherwise on purpose, **not yet** where no
-test shows it, *not ours* where it binds somebody else. *As* another clause means: that one says the
-same, and so do its tests. A clause in words of obligation is marked MUST or SHOULD (SHALL, REQUIRED
-and RECOMMENDED count as these); one without says what is done.
+A tag contains the specification, the section, the clause's slug from the tables below, and free text
+after a colon. If a section has only one clause, there is no slug.
+
+| Word | Meaning |
+|---|---|
+| shown | the named tests show the clause |
+| **deviation** | Jackfield deviates from the clause on purpose |
+| **not yet** | no test shows the clause |
+| *not ours* | the clause binds another party |
+| as | the named other clause says the same, and its tests show both |
+| MUST, SHOULD | how binding the clause is. SHALL and REQUIRED count as MUST, RECOMMENDED as SHOULD |
+| says | the clause describes a behaviour without such a word |
 
 ";
 

@@ -9,11 +9,12 @@ use crate::document::{Document, cell, sources};
 
 const PREFACE: &str = "# Error codes
 
-A failed call answers with one JSON object. `code` is one of the codes below. `msg` is one line that names network,
+A failed call returns one JSON object. `code` is one of the codes below. `msg` is one line that names network,
 interface, plugin and remedy, and ends with the code. `details` has the code of the delegate that failed.
 
 Codes up to 99 are those of CNI 1.1.0 (§5 Error, and 50 and 51 of §2 STATUS). Codes from 100 are Jackfield's. Jackfield
-passes on a delegate's 11, and on STATUS its 51. Any other failure of a delegate is a 100, and on STATUS a 50.
+passes on code 11 of a delegate, and on STATUS also code 51. For any other failure of a delegate, Jackfield returns
+code 100, on STATUS code 50.
 
 What to check for each code, with examples: [troubleshooting.md](troubleshooting.md#by-code).
 

@@ -59,8 +59,10 @@ fn our_own_is_refused_unless_the_runtime_insists() {
         "/proc/self/ns/net".to_owned(),
     ] {
         let call = lab.plugin("ADD").env("CNI_NETNS", &netns);
-        call.run()
-            .fails(8, &[&netns, "name the pod's own", "CNI_NETNS_OVERRIDE=1"]);
+        call.run().fails(
+            8,
+            &[&netns, "pass the pod's namespace", "CNI_NETNS_OVERRIDE=1"],
+        );
         lab.assert_nothing_left();
     }
 }

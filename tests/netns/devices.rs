@@ -589,9 +589,9 @@ fn a_device_comes_from_the_checkpoint_by_the_pods_uid_and_a_broken_one_is_named(
     let netns = Netns::new(&format!("{}-a", lab.container()));
     let file = lab.path("checkpoint").display().to_string();
     let add = || other(&lab, "ADD", "new", &netns);
-    add().fails(104, &["demo/vf (net1)", &file, "is not there"]);
+    add().fails(104, &["demo/vf (net1)", &file, "does not exist"]);
     lab.write("checkpoint", "{\"Data\":{\"PodDev");
-    add().fails(104, &["demo/vf (net1)", &file, "torn"]);
+    add().fails(104, &["demo/vf (net1)", &file, "not valid JSON"]);
     lab.write("checkpoint", "{\"Data\":{\"v3\":{}},\"Checksum\":1}");
     add().fails(104, &["demo/vf (net1)", &file, "unknown version"]);
     checkpoint(&lab, &[("uid-deleted", VFIO)]);

@@ -240,7 +240,7 @@ fn keys_without_effect_are_named_once_and_harm_nothing() {
     let outcome = lab.call("ADD");
     assert_eq!(outcome.exit, 0, "{outcome}");
     for key in ["retryDeleteOnError", "socketDir"] {
-        let line = format!("key {key:?} of the node configuration has no effect here");
+        let line = format!("key {key:?} of the node configuration has no effect in Jackfield");
         assert_eq!(outcome.stderr.matches(&line).count(), 1, "{outcome}");
     }
     assert!(

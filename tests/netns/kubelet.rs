@@ -326,7 +326,7 @@ fn a_record_torn_or_of_an_unknown_version_fails_by_its_name() {
     let _server = kubelet(&lab, &[VFIO]);
     let file = record(&lab).display().to_string();
     for (text, words) in [
-        (r#"{"Data":{"PodDev"#, "is torn"),
+        (r#"{"Data":{"PodDev"#, "is not valid JSON"),
         (r#"{"Data":{"v3":{}},"Checksum":1}"#, "unknown version"),
     ] {
         fs::write(record(&lab), text).unwrap();

@@ -231,7 +231,7 @@ fn what_was_never_attached_and_is_refused_for_long_is_given_up() {
     assert!(
         outcome
             .stderr
-            .contains("given up, since its ADD failed too"),
+            .contains("gives up the detachment, because the ADD failed too"),
         "{outcome}"
     );
     // As its runtime would.

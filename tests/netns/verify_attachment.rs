@@ -78,8 +78,8 @@ fn what_was_changed_behind_its_back_is_found_on_check() {
     let parts = [
         "enslaved to \"br0\"",
         "its hardware address is 02:00:00:00:00:02, but 02:00:00:00:00:01 was requested",
-        "its MTU is 1500, but the delegate answered 1400",
-        "10.1.1.5/24 was answered by the delegate, but it has 2001:db8::5/64",
+        "its MTU is 1500, but the delegate returned 1400",
+        "10.1.1.5/24 was returned by the delegate, but the interface has 2001:db8::5/64",
     ];
     assert_eq!(lines.len(), parts.len(), "{lines:#?}");
     for (line, part) in lines.iter().zip(parts) {

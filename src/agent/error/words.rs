@@ -1,4 +1,4 @@
-//! The texts of the errors with which the agent cannot start.
+//! The texts of the errors that keep the agent from starting.
 
 use super::{AgentError, SocketError};
 use crate::diagnostic::Problem;

@@ -52,7 +52,7 @@ impl Doctor {
     }
 }
 
-/// A gauge with a time in seconds since 1970. It is not on the page while it is 0.
+/// A gauge with a time in seconds since 1970. The page leaves it out while it is 0.
 #[derive(Debug, Default, Clone)]
 struct Time(Arc<AtomicI64>);
 

@@ -15,7 +15,7 @@ pub(crate) enum Exposition {
 
 impl Exposition {
     /// Chooses the format that the header `Accept` prefers. Chooses text for a scraper that names
-    /// neither format, like the client libraries of Prometheus.
+    /// neither format, as the client libraries of Prometheus do.
     pub(crate) fn parse(accept: &str) -> Exposition {
         let preferences = accept.split(',').filter_map(preference);
         let better = |best: (f32, _), other: (f32, _)| match other.0 > best.0 {

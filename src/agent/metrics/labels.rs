@@ -12,9 +12,9 @@ use prometheus_client::metrics::gauge::Gauge;
 /// The number of values of a label that have their own series. All further values share the series
 /// [`OTHER`], so that names of definitions cannot fill the memory of the agent.
 pub(super) const MOST: usize = 256;
-/// The longest value of a label, in bytes. It has room for the namespace and name of a definition.
+/// The longest value of a label, in bytes. The namespace and name of a definition fit.
 const LONGEST: usize = 320;
-/// The label value of everything that has no series of its own.
+/// The label value of everything without its own series.
 pub(super) const OTHER: &str = "other";
 
 /// The value of a label.
@@ -26,7 +26,7 @@ pub(super) type Counters<const N: usize> = Family<Labels<N>, Counter>;
 /// Gauges with `N` labels each.
 pub(super) type Gauges<const N: usize> = Family<Labels<N>, Gauge>;
 
-/// Escapes and shortens a text of any origin for the value of a label.
+/// Escapes and shortens an untrusted text for the value of a label.
 pub(super) fn label(text: &str) -> Label {
     printable(text, LONGEST).into_owned().into()
 }
@@ -36,7 +36,7 @@ pub(super) fn label(text: &str) -> Label {
 pub(super) struct LabelValues(RefCell<BTreeSet<Label>>);
 
 impl LabelValues {
-    /// Returns the label value for a text of any origin. Returns [`OTHER`] for a new value if the
+    /// Returns the label value for an untrusted text. Returns [`OTHER`] for a new value if the
     /// label has already had [`MOST`] values.
     pub(super) fn label(&self, text: &str) -> Label {
         let label = label(text);

@@ -13,7 +13,7 @@ use rustix::param::page_size;
 use rustix::process::{Resource, getrlimit};
 use rustix::time::{ClockId, clock_gettime};
 
-/// The metrics of this process, which each scrape reads.
+/// The metrics of this process. Each scrape reads them from the kernel.
 #[derive(Debug)]
 pub(super) struct Process {
     started: Duration,

@@ -17,44 +17,45 @@ The agent serves metrics for Prometheus. `--metrics` sets the address (`127.0.0.
 | `/healthz` | 200 while the agent runs |
 | `/readyz` | 200 once the agent has listed its node's pods and watches definitions |
 
-The plugin runs for milliseconds and serves nothing. After each call, when the runtime has its answer, the plugin
-sends the agent what the call took and does not wait. If it finds no agent, the call is not counted.
+The plugin runs for milliseconds and serves no metrics. After each call, the plugin first answers the runtime, then
+sends the figures of the call to the agent and does not wait. If it finds no agent, the call is not counted.
 
 ## What to watch
 
 | Series | Look when | Then |
 |---|---|---|
 | `jackfield_owed_writes`, `jackfield_owed_detachments` | above 0 for minutes | read the agent's log, which says why |
-| `jackfield_watch_failures_total` | it keeps growing | check the API server. The agent's knowledge is as old as `jackfield_cache_age_seconds`, which also grows on a quiet cluster |
+| `jackfield_watch_failures_total` | it keeps growing | check the API server. The agent's cache may be as old as `jackfield_cache_age_seconds`, which also grows while nothing changes |
 | `jackfield_calls_total` | it grows with a `code` other than 0 | look up the code in [errors.md](errors.md) |
 | `jackfield_agent_absences_total` | it grows | find out why the agent was away |
 | `jackfield_installation` | `state` is not `installed` | read the node's events |
-| `jackfield_unrestored_devices` | there is a series | run `jackfield doctor`, which says what of the device was not restored, and why |
+| `jackfield_unrestored_devices` | there is a series | run `jackfield doctor`, which says which settings were not restored, and why |
 
 The agent's log has a line for each failed call, with pod, container, network and phase.
 
 ## Labels and sources
 
 - `code` is a code of [errors.md](errors.md).
-- `network` is `namespace/definition`, or the cluster network's CNI name. The first 256 networks get series of their
-  own; all others share `other`. The same limit applies to `plugin`.
+- `network` is `namespace/definition`, or the cluster network's CNI name. The first 256 networks get their own
+  series. All further networks share the value `other`. The same limit applies to `plugin`.
 - `phase` is one of `question` (asking the agent), `devices` (waiting until kubelet's record shows the pod's devices),
   `plan`, `lock` (waiting for another call on the same sandbox), `journal`, `delegates`, `verify`, `routes`, `publish`
   (leaving status and events for the agent) and `unwind`.
 - `check` is a check of `jackfield doctor`.
 
 `jackfield_devices` counts the devices that kubelet's pod-resources API names. A scrape does not query kubelet. While a
-scraper is active, the agent queries kubelet in the background: every minute, and a second after it answered for a pod
-with devices. So the figures are at most a minute and one scrape interval old, and the first scrape may show none.
+scraper is active, the agent queries kubelet in the background: every minute, and after each answer for a pod with
+devices, but at most once a second. So the figures are at most one minute plus one scrape interval old. The first
+scrape may show none.
 
 `jackfield doctor` sends the agent its number of findings for each check. The agent shows the last run until the agent
-itself restarts, and nothing before the first run. If `doctor` cannot read the node's configuration or finds no agent,
+restarts. Before the first run, it shows nothing. If `doctor` cannot read the node's configuration or finds no agent,
 it sends nothing. To run it regularly, call `/opt/cni/bin/jackfield doctor` as root from a timer of the node and watch
 `jackfield_doctor_last_run_timestamp_seconds`.
 
 The names that begin with `process_` are those of all Prometheus client libraries. They describe the agent.
 
-A scraper whose `Accept` names OpenMetrics 1.0, as Prometheus does, gets OpenMetrics. Any other scraper gets
+A scraper whose header `Accept` names OpenMetrics 1.0, such as Prometheus, gets OpenMetrics. Any other scraper gets
 Prometheus' text format 0.0.4 (`text/plain; version=0.0.4`). The table below has the names that both formats use.
 
 The server accepts eight connections, each for ten seconds at most and with a request header of at most 8 KiB. If all
@@ -68,35 +69,35 @@ eight are in use, a new connection replaces the oldest. Plugins use another sock
   ConfigMap for Grafana's sidecar. If your sidecar looks for a label other than `grafana_dashboard: \"1\"`, set
   `grafanaDashboard.labels`.
 - `prometheus-rule.yaml` is for the Prometheus operator. Apply it with `kubectl apply -f`, or set
-  `prometheusRule.enabled=true` in the chart, and in `prometheusRule.labels` the labels by which your Prometheus selects
-  rules. Without the operator, use the content of `spec` as a rule file.
+  `prometheusRule.enabled=true` in the chart. In the chart, also set `prometheusRule.labels` to the labels by which your
+  Prometheus selects rules. Without the operator, use the content of `spec` as a rule file.
 
-Prometheus has to scrape the agents for both. The name of the job does not matter.
+Both need a Prometheus that scrapes the agents. The name of the job does not matter.
 
 | Alert | After | When |
 |---|---|---|
 | `JackfieldAgentDown` | 5 min | Prometheus cannot scrape a target that was an agent within the last day |
-| `JackfieldCallsFail` | 10 min | more than 3 calls in 15 minutes failed with the same code. Codes that mistakes in pods and definitions cause do not count |
+| `JackfieldCallsFail` | 10 min | more than 3 calls in 15 minutes failed with the same code. Codes for mistakes in pods and definitions do not count |
 | `JackfieldAddIsSlow` | 15 min | one ADD in twenty takes more than 30 s |
-| `JackfieldDetachmentsOwed` | 15 min | something of a deleted pod is not detached yet |
+| `JackfieldDetachmentsOwed` | 15 min | a deleted pod is not completely detached yet |
 | `JackfieldWritesOwed` | 15 min | the agent could not write statuses or events |
 | `JackfieldWatchFails` | 15 min | a watch failed more than 3 times in 15 minutes |
 | `JackfieldDoctorFindings` | 5 min | the last `jackfield doctor` on a node found something |
 | `JackfieldVersionsDiffer` | 6 h | agents of several releases run |
-| `JackfieldAgentNearItsMemory` | 15 min | an agent has more than 48 MiB resident; its limit is 64 MiB |
+| `JackfieldAgentNearItsMemory` | 15 min | an agent uses more than 48 MiB of memory; its limit is 64 MiB |
 
 ## Scrape from within the cluster
 
 By default the agent listens on the node's loopback only. Anyone who can reach the address can read the names of
 networks, resources and plugins, and no NetworkPolicy applies to a pod on the node's network. So open the port only
-if your nodes are closed to others:
+if no untrusted host can reach your nodes:
 
 ```sh
 helm upgrade --install --namespace kube-system jackfield deploy/chart --set agent.metrics=0.0.0.0:9321
 ```
 
-For IPv6 use `'[::]:9321'`. The chart changes the probes too, and gives the container a port `metrics`. With kustomize,
-patch the agent's `args` and its probes. Then use a PodMonitor, or this in Prometheus' own configuration:
+For IPv6 use `'[::]:9321'`. The chart then changes the probes too, and adds a container port `metrics`. With kustomize,
+patch the agent's `args` and its probes. Then use a PodMonitor, or add this to the configuration of Prometheus:
 
 ```yaml
 scrape_configs:

@@ -1,4 +1,4 @@
-//! Files of any kind in the directory of owed writes, which must not stop the agent.
+//! Tests that no file in the directory of owed writes stops the agent, whatever its kind.
 
 use std::fs;
 use std::os::unix::fs::symlink;

@@ -26,8 +26,9 @@ pub(super) struct ObjectWatch<'a, T> {
 }
 
 impl<T: Cacheable> ObjectWatch<'_, T> {
-    /// Parses an object into the form that the cache keeps. If that fails, logs a warning and
-    /// returns `None`. A question about the object reads it again and gets the error.
+    /// Parses an object into the form that the cache keeps. If parsing fails, logs a warning and
+    /// returns `None`. For a question about the object, the agent reads it again and returns the
+    /// error.
     fn kept(&self, object: &ObjectRef, text: &str, is_new: bool) -> Option<T> {
         let kept = (self.keep)(object, text, is_new);
         kept.unwrap_or_else(|cause| {

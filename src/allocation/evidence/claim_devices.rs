@@ -10,7 +10,8 @@ use crate::allocation::{UnknownCause, numeric};
 use crate::kubelet::DynamicDevice;
 
 impl Evidence<'_> {
-    /// The identifiers of devices of the pod's claims, in the order of the containers.
+    /// The identifiers of `devices`, which belong to the pod's claims, in the order of the
+    /// containers.
     pub(super) fn of_claims(
         &self,
         devices: &[ContainerDevice<'_>],

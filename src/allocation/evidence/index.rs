@@ -12,8 +12,8 @@ pub(super) type ContainerDevice<'a> = (usize, &'a DynamicDevice);
 /// The devices and requests of one pod.
 #[derive(Default)]
 pub(super) struct Index<'a> {
-    /// The devices of device plugins in the answer of pod-resources, by resource. The order is that
-    /// of the containers.
+    /// The devices of device plugins in the answer of pod-resources, by resource, in the order of
+    /// the containers.
     of_plugins: HashMap<&'a str, Vec<&'a str>>,
     /// The devices of claims by resource, in the order of the containers.
     pub(super) by_resource: BTreeMap<&'a str, Vec<ContainerDevice<'a>>>,
@@ -25,9 +25,9 @@ pub(super) struct Index<'a> {
 /// How many devices of a resource the containers request.
 #[derive(Default)]
 struct DeviceRequests {
-    /// The sum of the requests of all lasting containers.
+    /// The sum of the requests of all sidecars and app containers.
     by_lasting: u64,
-    /// The largest request of a container that ends before the lasting containers start.
+    /// The largest request of an init container that runs to completion.
     by_one_that_ends_first: u64,
 }
 
@@ -69,9 +69,9 @@ impl<'a> Index<'a> {
         self.of_plugins.get(resource).map_or(&[], Vec::as_slice)
     }
 
-    /// How many devices of a resource the pod must have at least: the sum of its lasting
-    /// containers' requests, or the largest request of a container that ends first. The two are not
-    /// added, since kubelet reuses the devices of a container that has ended.
+    /// The minimum number of devices of a resource that the pod must have: the larger of the two
+    /// numbers in `DeviceRequests`. They are not added, since kubelet reuses the devices of an init
+    /// container that has ended.
     pub(super) fn requested(&self, resource: &str) -> u64 {
         let requests = self.requests.get(resource);
         requests.map_or(0, |it| it.by_lasting.max(it.by_one_that_ends_first))

@@ -27,8 +27,8 @@ impl Evidence<'_> {
         Verdict::not_yet(UnknownCause::Unanswered(report))
     }
 
-    /// The verdict without kubelet's checkpoint. No other source proves which pod a device belongs
-    /// to.
+    /// The verdict if kubelet's checkpoint cannot be used. No other source proves which pod a
+    /// device belongs to.
     pub(super) fn without_record(&self, resource: &str, error: &CheckpointError) -> Verdict {
         let is_embedded = self.sources.pod.is_some_and(|pod| !pod.devices.is_empty());
         if is_embedded && error.cause == CheckpointCause::Missing {

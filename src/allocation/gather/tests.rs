@@ -297,7 +297,7 @@ fn podresources_a_deleted_pod_of_the_same_name_never_lends_its_devices() {
         file: case.checkpoint(),
     };
     assert_eq!(case.allocation().remarks, [remark]);
-    // The record no longer has the old pod.
+    // The record no longer contains the old pod.
     let case = Case::of(1).recorded(&[]).answered(&["c d1"]);
     case.is_missing(0, 1, other_pod(None));
     // A pod that requests no device has none.
@@ -314,7 +314,7 @@ fn the_runtimes_uid_counts_and_without_any_nothing_is_known() {
     assert_eq!(
         case.ids().0,
         ["d1"],
-        "the cluster's, where the runtime gives none"
+        "the UID from the cluster counts if the runtime passes none"
     );
     case.pod.uid = None;
     assert_eq!(case.unknown(), UnknownCause::NoUid);
@@ -438,7 +438,7 @@ fn sidecars_come_first_and_devices_that_an_init_container_hands_on_count_once_an
         container("app", 2, false),
     ];
     assert_eq!(case.ids().0, words("d9 d1 d2 d3"));
-    // The record must have all three devices of the lasting containers, reused or not.
+    // The record must have all three devices of the sidecar and the app container, reused or not.
     let mut case = Case::of(0).recorded(&["new first d1 d2", "new app d1 d2"]);
     case.pod.containers = vec![
         container("first", 2, true),
@@ -455,7 +455,7 @@ fn a_resource_that_is_neither_registered_nor_allocatable_has_no_devices() {
     let mut case = Case::of(1).broken(&none).answered(&["c"]);
     case.answer.as_mut().unwrap().on_node = Some(vec!["other".to_owned()]);
     assert_eq!(case.supply(), Supply::NoDevices);
-    assert!(!case.waited(), "a counter costs no time");
+    assert!(!case.waited(), "a resource without devices costs no time");
     // An allocatable resource has devices, so the requested device is missing.
     case.answer.as_mut().unwrap().on_node = Some(vec!["r".to_owned()]);
     case.is_missing(0, 1, PodResourcesAnswer::NoDevices);
@@ -476,7 +476,7 @@ fn dra_a_pod_that_forgot_its_claim_has_no_device_although_no_plugin_wrote_a_chec
     let mut case = Case::of(0).answered(&["c"]);
     assert_eq!(case.ids(), (Vec::new(), Origin::Checkpoint));
     assert!(!case.waited());
-    // No device is missing of a resource that no driver has.
+    // If no driver has the resource, no device is missing.
     case.answer.as_mut().unwrap().on_node = Some(Vec::new());
     assert_eq!(case.supply(), Supply::NoDevices);
     // While kubelet starts, only its record proves whether the pod has devices.
@@ -651,7 +651,7 @@ fn devices_are_unknown_once_the_deadline_has_passed() {
     assert_eq!(case.unknown(), UnknownCause::NoTime);
 }
 
-/// Looking up a resource or a driver does not search all of them.
+/// The lookup of one resource or driver does not search all resources and drivers.
 #[test]
 fn a_pod_with_as_many_drivers_as_it_may_have_is_judged_at_once() {
     let mut case = Case::of(1).recorded(&["new c 1"]);

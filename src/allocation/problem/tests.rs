@@ -17,8 +17,9 @@ fn about(cause: impl Into<CheckpointCause>) -> CheckpointError {
 
 fn torn() -> (CheckpointError, String) {
     let error = serde_json::from_str::<serde_json::Value>("{").unwrap_err();
-    let line =
-        format!("kubelet's checkpoint /k is torn: {error}; restart kubelet, which writes it anew");
+    let line = format!(
+        "kubelet's checkpoint /k is not valid JSON: {error}; restart kubelet, which rewrites it"
+    );
     (about(error), line)
 }
 
@@ -41,7 +42,7 @@ fn reasons_against_a_device() {
                 resource: Some("r".to_owned()),
                 own: ids(1),
             },
-            "deviceID \"d9\" of resource r is no device of this pod, which has 1 (d1); \
+            "deviceID \"d9\" of resource r is not a device of this pod, which has 1 (d1); \
              name one of those or leave deviceID out",
         ),
         (
@@ -50,12 +51,12 @@ fn reasons_against_a_device() {
                 resource: None,
                 own: Vec::new(),
             },
-            "deviceID \"d9\" is no device of this pod, which has none; \
+            "deviceID \"d9\" is not a device of this pod, which has none; \
              name one of those or leave deviceID out",
         ),
         (
             AssignError::Twice("d1".to_owned()),
-            "deviceID \"d1\" is named for two networks of the pod; give each its own",
+            "deviceID \"d1\" is named for two networks of the pod; name one device per network",
         ),
         (
             AssignError::NotLookedUp("r".to_owned()),
@@ -83,7 +84,7 @@ fn causes_of_unknown_devices() {
     for (cause, line) in [
         (
             UnknownCause::NoTime,
-            "the call's deadline passed before they were looked at; raise deadlines.add, or let \
+            "the call's deadline passed before Jackfield checked them; raise deadlines.add, or let \
              the pod use fewer resources"
                 .to_owned(),
         ),
@@ -113,8 +114,8 @@ fn causes_of_unknown_devices() {
                 requested: 2,
                 pod_resources: PodResourcesAnswer::NoDevices,
             },
-            "kubelet's checkpoint /k has 1 of 2 for this pod, UID u (pod-resources names none); \
-             recreate the pod, or restart kubelet"
+            "kubelet's checkpoint /k lists 1 of the 2 requested devices for this pod, UID u \
+             (pod-resources names none); recreate the pod, or restart kubelet"
                 .to_owned(),
         ),
         (
@@ -231,8 +232,8 @@ fn checkpoint_errors() {
     for (error, line) in [
         (
             about(io::Error::from(io::ErrorKind::NotFound)),
-            "kubelet's checkpoint /k is not there; start kubelet, correct kubeletCheckpoint, or name \
-             the devices in a manifest's jackfield.io/devices"
+            "kubelet's checkpoint /k does not exist; start kubelet, correct kubeletCheckpoint, or \
+             name the devices in a manifest's jackfield.io/devices"
                 .to_owned(),
         ),
         (

@@ -18,7 +18,7 @@ pub(super) struct Usage {
 /// A device of a pod.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub(super) struct User {
-    /// The device: an address, or a name on its bus.
+    /// The device: its PCI address, or its name on another bus.
     pub(super) device: String,
     /// `namespace/name`, if the runtime named a pod.
     pub(super) pod: Option<String>,

@@ -26,11 +26,11 @@ use rustix::net::{
 use crate::cluster::AgentProblem;
 
 /// A connection to the agent. It stays open until this process ends, because closing it would also
-/// close the descriptors that the agent sent. That can block: a socket with SO_LINGER waits for its
-/// peer, and the blocks of a deleted file are freed one by one. At the end of a process the kernel
-/// no longer waits for a lingering socket, but it still frees the file. An agent can therefore
-/// delay the end of a call that asks it, as it can by not answering. A call that only reports
-/// receives no descriptors.
+/// close the descriptors that the agent sent. Closing a descriptor can block: a socket with
+/// SO_LINGER waits for its peer, and the kernel frees the blocks of a deleted file one by one. At
+/// the end of a process, the kernel does not wait for a lingering socket, but it still frees the
+/// file. An agent can therefore delay the end of a call that asks a question, just as it can by not
+/// answering. A call that only reports receives no descriptors.
 pub(super) type AgentConnection = ManuallyDrop<UnixStream>;
 
 /// The most descriptors in one message (`SCM_MAX_FD`).
@@ -52,8 +52,9 @@ pub(super) struct DescriptorError;
 
 /// Connects to the agent's socket.
 ///
-/// It follows no symlink: the agent can write to the socket's directory, and must not redirect root
-/// to a different socket. The listener has to be root, since its answers decide which programs run.
+/// Follows no symlink, because the agent can write to the socket's directory and must not redirect
+/// root to a different socket. The listener has to be root, since its answers decide which programs
+/// run.
 pub(super) fn open(path: &Path, purpose: Purpose) -> Result<AgentConnection, AgentProblem> {
     // The standard library drops O_PATH on musl.
     let flags = OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
@@ -103,8 +104,8 @@ pub(super) fn send_with(
     }
 }
 
-/// A stream with one deadline for all reads and writes. A peer cannot extend it by sending single
-/// bytes.
+/// A stream with one deadline for all reads and writes. A peer cannot extend the deadline by
+/// sending single bytes.
 #[derive(Debug)]
 pub(super) struct ByDeadline<'a> {
     stream: &'a UnixStream,
@@ -155,7 +156,7 @@ impl Write for ByDeadline<'_> {
     }
 }
 
-/// The time until the deadline. It is never zero, because a socket takes zero for no limit.
+/// The time until the deadline. It is never zero, because for a socket zero means no limit.
 fn left(until: Instant) -> io::Result<Duration> {
     let left = until.saturating_duration_since(Instant::now());
     if left.is_zero() {

@@ -6,8 +6,8 @@ use super::connection::{self, AgentConnection, Purpose};
 use crate::cluster::Installation;
 use crate::cluster::frame::{self, MAX_TO_AGENT, ToAgent};
 
-/// Reports the state of the installation to the agent. It uses one connection until that fails,
-/// because connections to the agent stay open until this process ends.
+/// Reports the state of the installation to the agent. Uses one connection until it fails, because
+/// connections to the agent stay open until this process ends.
 #[derive(Debug)]
 pub struct Informant {
     socket: PathBuf,

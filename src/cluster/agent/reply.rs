@@ -6,7 +6,7 @@ use crate::cluster::frame::{self, FrameError, FromAgent, MAX_FROM_AGENT};
 
 /// The memory that a definition takes besides its configuration, in bytes.
 const PART: usize = 1 << 10;
-/// The most definitions before an answer. The agent looks up no more for one question.
+/// The most definitions before an answer. The agent does not look up more for one question.
 const MOST_PARTS: usize = 256;
 /// The most memory for the definitions of one answer, in bytes. A plan has at most 8 MiB of
 /// configurations.

@@ -175,7 +175,8 @@ fn a_link_under_the_sockets_name_is_not_followed() {
     }
 }
 
-/// Closing such a socket waits for the linger time that its owner has set, whatever the deadline.
+/// Closing a lingering socket waits for the linger time that its owner has set, whatever the
+/// deadline of the call.
 #[test]
 fn a_descriptor_that_lingers_in_an_answer_holds_nobody_up() {
     let dir = tempfile::tempdir().unwrap();
@@ -211,7 +212,7 @@ fn a_descriptor_that_lingers_in_an_answer_holds_nobody_up() {
     assert!(begun.elapsed() < Duration::from_secs(20));
 }
 
-/// The end of the call would close descriptors from the agent, which may take long.
+/// Descriptors from the agent would be closed at the end of the call. Closing them may take long.
 #[test]
 fn an_agent_that_is_told_something_can_send_nothing() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Answers a question from the API server alone, or from the agent's cache too.
+//! Answers a question from the API server and, in the agent, also from the agent's cache.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::cluster::{Answer, ClusterError, PodName, Question, devices};
 use crate::kubelet::{PodDevices, PodResources};
 use crate::npwg::{Definition, IpamClaim, ObjectRef};
 
-/// The most definitions that are looked up for one question. Each may cost a request.
+/// The most definitions that are looked up for one question. Each definition may cost a request.
 const MOST: usize = 256;
 /// How many objects are looked up concurrently for one question.
 const AT_ONCE: usize = 8;
@@ -43,7 +43,7 @@ pub trait Lookup {
     /// [`LookupError`].
     async fn claim(&self, namespace: &str, name: &str) -> Result<IpamClaim, LookupError>;
 
-    /// kubelet's pod-resources API behind a socket.
+    /// Kubelet's pod-resources API behind a socket.
     fn kubelet(&self, socket: &Path) -> Rc<PodResources>;
 
     /// The ResourceSlices from the cache, if there is a cache.
@@ -62,8 +62,7 @@ pub trait Lookup {
 ///
 /// # Errors
 /// When the pod does not exist, has a different UID or is bound to a different node; when too many
-/// of its containers request devices; or when the look-up needs the API server, and the API server
-/// does not answer.
+/// of its containers request devices; or when the API server is needed and does not answer.
 pub async fn answer(
     lookup: &impl Lookup,
     node: Option<&str>,
@@ -74,7 +73,8 @@ pub async fn answer(
     let mut bound_to = None;
     if let Some(name) = &question.pod {
         let view = match identified(lookup, node, name).await {
-            // The mirror may be created later, or never. The annotations from kubelet are enough.
+            // The mirror pod may be created later, or never. The annotations from kubelet are
+            // enough.
             Err(cause)
                 if question.is_static && !matches!(cause, ClusterError::OtherNode { .. }) =>
             {
@@ -157,7 +157,7 @@ async fn kubelet(
     Some(devices)
 }
 
-/// The pod that the runtime means. If the cache lacks the pod, or has a different pod of that name,
+/// The pod that the runtime names. If the cache lacks the pod, or has a different pod of that name,
 /// this asks the API server, because the pod may have just been replaced.
 async fn identified(
     lookup: &impl Lookup,

@@ -19,14 +19,14 @@ const LONGER: usize = 2 << 20;
 /// How much of a refusal is read, in bytes.
 const REFUSAL: usize = 64 << 10;
 
-/// How long a GET waits for its answer before it is also sent over a new connection. Only later
-/// does the client detect that a connection is dead.
+/// How long a GET waits for its answer before it is also sent over a new connection. The client
+/// takes longer than this to detect a dead connection.
 pub(super) const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Sends a request and reads the whole answer of at most `most` bytes.
 ///
 /// A GET that fails or gets no answer in time is also sent over a new connection. If the answer
-/// arrives over the new connection, later requests use that one.
+/// arrives over the new connection, later requests use the new connection.
 ///
 /// # Errors
 /// [`RequestError`].

@@ -7,8 +7,8 @@ use super::{ApiError, ApiServer};
 use crate::cluster::{Census, PodName};
 
 impl ApiServer {
-    /// The pods of a node that have, or will have, a network of their own, and all definitions
-    /// where `with_definitions` is set.
+    /// The pods of a node, without pods that have ended or use the host's network. Adds all
+    /// definitions if `with_definitions` is set.
     pub(super) async fn census(
         &self,
         node: &str,

@@ -2,8 +2,8 @@
 //!
 //! A connection that a load balancer has dropped is silent, but so is a watch without changes. Over
 //! HTTP/2, the client distinguishes the two by a PING. HTTP/1.1 has no PING, so the client asks the
-//! API server to end each watch before a silent connection counts as dead. If the API server's host
-//! is gone, the kernel detects it within the same time.
+//! API server to end each watch before a silent connection counts as dead. The kernel detects the
+//! loss of the API server's host within the same time.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -27,10 +27,10 @@ const PING_AFTER: Duration = Duration::from_secs(10);
 const PING_WITHIN: Duration = Duration::from_secs(10);
 /// After how much silence a connection counts as dead, with either version of HTTP.
 const SILENCE: Duration = Duration::from_secs(25);
-/// How long the API server lets a watch last, in seconds: over HTTP/2, and over HTTP/1.1.
+/// How long a watch lasts, in seconds: over HTTP/2, and over HTTP/1.1.
 const LONG_WATCH: u32 = 290;
 const SHORT_WATCH: u32 = 15;
-/// For how long requests share a spare client. After that, its connections may be dead too.
+/// For how long requests share a spare client. Later, its connections may be dead too.
 const NEW: Duration = Duration::from_secs(5);
 /// How many bytes of one answer, and of all answers, the API server may send ahead of the reader.
 const WINDOW: u32 = 256 << 10;
@@ -40,8 +40,8 @@ const ALL_WINDOWS: u32 = 1 << 20;
 pub(super) struct ApiClient {
     config: Config,
     client: RefCell<Client>,
-    /// A second client and the time of its creation, as long as it is not known which client's
-    /// connections are alive.
+    /// A second client, for GETs that got no answer from the first client, and the time of its
+    /// creation.
     spare: RefCell<Option<(Client, Instant)>>,
     /// How long a watch lasts, in seconds. This depends on the HTTP version of the last answer.
     watch_seconds: Cell<u32>,
@@ -68,7 +68,7 @@ impl ApiClient {
         self.config.cluster_url.to_string()
     }
 
-    /// Stores the HTTP version of an answer, which decides how long a watch lasts.
+    /// Sets how long a watch lasts, depending on the HTTP version of an answer.
     pub(super) fn heard(&self, version: Version) {
         self.watch_seconds.set(match version {
             Version::HTTP_2 => LONG_WATCH,
@@ -102,7 +102,7 @@ impl ApiClient {
         }
     }
 
-    /// Replaces the client, whose requests get no answer, with the spare one.
+    /// Replaces the client with the spare client, because requests of the client get no answer.
     pub(super) fn switch(&self) {
         if let Some((spare, _)) = self.spare.take() {
             *self.client.borrow_mut() = spare;
@@ -116,7 +116,7 @@ impl fmt::Debug for ApiClient {
     }
 }
 
-/// Builds a client like [`Client::try_from`], but with its own settings for connections.
+/// Builds a client like [`Client::try_from`], but with the settings above for connections.
 fn client(config: &Config) -> Result<Client, CredentialsError> {
     if let Some(proxy) = &config.proxy_url {
         return Err(CredentialsError::Proxy(proxy.to_string()));

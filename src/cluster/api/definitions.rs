@@ -1,4 +1,5 @@
-//! Reads definitions from the API server: single ones up to a size limit, or the names of all.
+//! Reads definitions from the API server: a single definition up to a size limit, or the names of
+//! all definitions.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +19,7 @@ use crate::npwg::{Definition, ObjectRef, RESOURCE_NAME_ANNOTATION};
 /// The largest definition that is read, in bytes of the API server's answer. etcd stores objects of
 /// up to 1.5 MiB, and escaping makes JSON within JSON longer.
 pub const LARGEST_DEFINITION: usize = 4 << 20;
-/// Configurations shorter than this are decoded and checked here, in bytes of JSON.
+/// The length in bytes of JSON below which [`Unread::of`] decodes and checks a configuration.
 const SHORT: usize = 64 << 10;
 
 /// A definition on the wire. Other keys are skipped.
@@ -81,7 +82,7 @@ pub fn read(text: &[u8]) -> Result<(Definition, String), LookupError> {
     Ok((Definition::from_parts(&object, config)?, version))
 }
 
-/// A definition whose configuration is borrowed as JSON text, since it may be long.
+/// A definition. Its configuration is borrowed as JSON text, since the configuration may be long.
 #[derive(Debug, Serialize)]
 pub struct Unread<'a> {
     /// The object's name.
@@ -102,7 +103,8 @@ impl<'a> Unread<'a> {
     pub fn of(text: &'a [u8]) -> Result<Unread<'a>, LookupError> {
         let (object, config, _) = serde_json::from_slice::<Wire<'_>>(text)?.into_parts();
         let short = config.filter(|config| config.get().len() < SHORT);
-        // A short configuration is decoded and checked here. A long one only has to be a string.
+        // This decodes and checks a short configuration. A long configuration only has to be a
+        // string.
         let value = match (short, config) {
             (Some(short), _) => serde_json::from_str(short.get()).unwrap_or(Value::Bool(false)),
             (None, Some(long)) if !long.get().starts_with('"') => Value::Bool(false),

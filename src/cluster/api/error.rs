@@ -107,8 +107,8 @@ pub enum RequestError {
 impl From<kube::Error> for RequestError {
     fn from(error: kube::Error) -> RequestError {
         match error {
-            // A 404 about a missing object has details with its name. One about a missing kind has
-            // none.
+            // A 404 for a missing object has details with the object's name. A 404 for a missing
+            // kind has no details.
             kube::Error::Api(status) if status.code == 404 && status.details.is_none() => {
                 RequestError::NotServed
             }
@@ -202,7 +202,7 @@ fn one_line(error: &dyn Error) -> String {
     let mut text = error.to_string();
     for cause in successors(error.source(), |&cause| cause.source()) {
         let words = cause.to_string();
-        // The text of some errors already contains that of their cause.
+        // The text of some errors already contains the text of their cause.
         if !text.contains(&words) {
             text = format!("{text}: {words}");
         }

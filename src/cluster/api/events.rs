@@ -77,9 +77,8 @@ pub(crate) fn read(line: &str) -> Result<Result<Event<'_>, Box<Status>>, serde_j
 }
 
 impl ApiServer {
-    /// Watches objects, beginning at a version, until the API server ends the watch, as it does
-    /// regularly. Only one event is in memory at a time. An event of more than `LARGEST` bytes is
-    /// skipped.
+    /// Watches objects, beginning at a version, until the API server ends the watch. Only one event
+    /// is in memory at a time. An event of more than `LARGEST` bytes is skipped.
     ///
     /// # Errors
     /// [`ApiError`], with the code 410 if the API server no longer has that version.
@@ -124,8 +123,8 @@ impl ApiServer {
     }
 }
 
-/// Whether an answer ended prematurely. A watch does so when the API server, or a proxy in front of
-/// it, closes the connection.
+/// Whether an answer ended prematurely. A watch ends in this way when the API server, or a proxy in
+/// front of it, closes the connection.
 fn is_cut(error: &kube::Error) -> bool {
     let first: &dyn Error = error;
     let mut causes = successors(Some(first), |&cause| cause.source());

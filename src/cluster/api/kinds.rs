@@ -1,4 +1,4 @@
-//! The kinds of objects that are listed and watched.
+//! The kinds of objects that Jackfield lists and watches.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ const METADATA_LIST: &str = "application/json;as=PartialObjectMetadataList;g=met
 /// The namespace that [`ObjectRef`] gets for objects without a namespace.
 const NO_NAMESPACE: &str = "cluster";
 
-/// Objects of one kind: all in the cluster, or those of one node.
+/// Objects of one kind: all objects in the cluster, or only the objects of one node.
 #[derive(Debug, Clone)]
 pub struct Objects {
     /// Their kind.
@@ -77,7 +77,7 @@ impl fmt::Display for Objects {
 pub enum ObjectNameError {
     /// Its metadata is not JSON of the expected shape.
     Json(#[from] serde_json::Error),
-    /// No object can have such a name.
+    /// No object can have this name.
     Name(#[from] ObjectRefError),
 }
 

@@ -54,7 +54,7 @@ impl Lookup for ApiServer {
             true
         };
         match self.list(&Objects::slices(node), take).await {
-            // A cluster without that API has no devices of this kind.
+            // A cluster without the API of ResourceSlices has no devices of DRA drivers.
             Err(error) if !error.is_not_served() => Err(error),
             _ => Ok(slices),
         }

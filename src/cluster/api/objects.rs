@@ -12,8 +12,8 @@ use crate::npwg::STATUS_ANNOTATION;
 
 /// The longest pod that a cache of many pods keeps whole, in bytes.
 const KEPT_TEXT: usize = 16 << 10;
-/// The memory of a container and of a request in addition to their names, in bytes. A map has room
-/// for several entries.
+/// The memory of a container and of a request in addition to their names, in bytes. Even a map with
+/// one entry has room for several entries.
 const CONTAINER: usize = 512;
 const REQUEST: usize = 64;
 
@@ -60,7 +60,8 @@ struct ContainerSpec {
 #[derive(Debug, Clone, Default, Deserialize)]
 struct Resources {
     requests: Option<BTreeMap<String, Value>>,
-    /// For extended resources these equal the requests, which a manifest may leave out.
+    /// For extended resources, the limits equal the requests. A manifest may leave out the
+    /// requests.
     limits: Option<BTreeMap<String, Value>>,
 }
 
@@ -75,7 +76,7 @@ pub struct PodView {
     pub annotations: PodAnnotations,
     /// Its current network-status, with the entries of Jackfield and of other components.
     pub status: Option<String>,
-    /// Whether it has annotations. Where it has none, a patch has to create the map.
+    /// Whether it has annotations. If it has none, a patch has to create the map.
     pub has_annotations: bool,
     /// Its containers that request extended resources, init containers first.
     pub containers: Vec<Container>,
@@ -142,7 +143,7 @@ impl PodView {
         }
     }
 
-    /// The memory that the pod needs in addition to an empty one, in bytes.
+    /// The memory that the pod needs in addition to an empty pod, in bytes.
     pub fn length(&self) -> usize {
         let texts = [
             &self.annotations.networks,
@@ -159,7 +160,7 @@ impl PodView {
         texts.chain(requests).sum::<usize>() + self.identity.uid.len()
     }
 
-    /// The pod as the plan needs it, with the UID that the runtime asked for.
+    /// The pod as the plan needs it, with the UID from the runtime if there is one.
     pub fn to_pod(&self, asked: Option<&str>) -> Pod {
         Pod {
             uid: Some(asked.unwrap_or(&self.identity.uid).to_owned()),
@@ -194,7 +195,7 @@ fn container(spec: ContainerSpec, is_init: bool) -> Option<Container> {
     })
 }
 
-/// Whether a resource is an extended one, whose name has a domain other than `kubernetes.io`.
+/// Whether a resource is an extended resource: its name has a domain other than `kubernetes.io`.
 fn is_extended(resource: &str) -> bool {
     resource
         .split_once('/')

@@ -10,7 +10,7 @@ use super::server::LARGEST;
 use super::{ApiError, ApiServer};
 use crate::npwg::ObjectRef;
 
-/// The most objects on the first page and on a later one. The first page is small, because the size
+/// The most objects on the first page and on later pages. The first page is small, because the size
 /// of the objects is still unknown.
 const FIRST: usize = 16;
 const MOST: usize = 500;
@@ -47,8 +47,8 @@ impl PageSize {
         }
     }
 
-    /// The size of the page after one of `length` bytes. It aims at half of the bytes that a page
-    /// may have.
+    /// The size of the page after a page of `length` bytes. The next page should have half of the
+    /// bytes that a page may have.
     fn after(self, length: usize) -> PageSize {
         PageSize((self.0 * (PAGE_BYTES / 2) / length.max(1)).clamp(1, MOST))
     }
@@ -124,8 +124,7 @@ impl ApiServer {
         }
     }
 
-    /// The version of the list, from which a watch can begin. The API server reads only one object
-    /// for it.
+    /// The version of the list, from which a watch can begin. Requests only one object of the list.
     ///
     /// # Errors
     /// [`ApiError`].

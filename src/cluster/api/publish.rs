@@ -27,7 +27,7 @@ pub enum PublishOutcome {
     Written,
     /// The pod is gone, and a new pod may have its name.
     PodGone,
-    /// The pod is static, and the API server has no mirror of it, or not yet.
+    /// The pod is static, and the API server does not have its mirror pod.
     NoMirror,
 }
 
@@ -45,20 +45,20 @@ pub enum PublishError {
 pub struct EventContext<'a> {
     /// The node's name, where it is known.
     pub node: &'a str,
-    /// Equal events about a pod in the same period are one event.
+    /// Equal events about a pod in the same period count as one event.
     pub period: &'a str,
 }
 
-/// Publishes the status and the events. `view` is the pod's last known state; `None` if it is not
-/// known.
+/// Publishes the status and the events. `view` is the pod's last known state, if there is one.
 ///
-/// The patch tests the pod's UID and the annotation that it replaces. So it changes no other pod of
-/// that name, and overwrites nothing that others have written since (NPWG 1.3 §5.1). It does not
-/// test the resource version, because kubelet writes the same pod's status at the same time, which
-/// is no conflict. If a test fails, this reads the pod again for a new patch.
+/// The patch tests the pod's UID and the annotation that it replaces. So the patch changes no other
+/// pod of that name, and overwrites no annotation that another client has changed in the meantime
+/// (NPWG 1.3 §5.1). The patch does not test the resource version, because kubelet writes other
+/// parts of the pod's status at the same time. If a test fails, this reads the pod again and sends
+/// a new patch.
 ///
 /// # Errors
-/// [`PublishError`]. The publication is then still owed. A retry writes nothing twice.
+/// [`PublishError`]. The publication is then still owed. A retry duplicates nothing.
 pub async fn publish(
     server: &ApiServer,
     view: Option<&PodView>,
@@ -102,8 +102,7 @@ pub async fn publish(
                 events.push(Omission::RefusedStatus(error).event());
                 break view;
             }
-            // 422: a test failed. 409: another client wrote between the server's own read and
-            // write.
+            // 422: a test failed. 409: another client wrote between the server's read and write.
             Err(error) if matches!(error.code(), Some(409 | 422)) && attempt < ATTEMPTS => {}
             Err(error) => return Err(PublishError::Status(error)),
         }
@@ -189,8 +188,8 @@ fn patch(view: &PodView, publication: &Publication) -> Option<Value> {
     ]))
 }
 
-/// The body of an event. Its name depends on its text and the period. So the retries of a pod
-/// create one event per period, and creating an event again has no effect.
+/// The body of an event. The name of the event depends on its text and the period. So repeated ADDs
+/// of a pod create one event per period, and creating an event again has no effect.
 fn event_body(about: EventTarget<'_>, event: &Event, occasion: EventContext<'_>) -> Value {
     let EventContext { node, period } = occasion;
     let identity = format!("{} {period} {} {}", about.uid, event.reason, event.message);

@@ -1,4 +1,4 @@
-//! Requests to the API server. Each has a time limit and an error that names it.
+//! Requests to the API server. Each request has a time limit. Errors name their request.
 
 use std::path::Path;
 use std::rc::Rc;
@@ -31,8 +31,8 @@ pub(super) const GROUP: &str = "k8s.cni.cncf.io";
 pub(super) const JSON: &str = "application/json";
 /// The media type of a JSON Patch (RFC 6902).
 pub(super) const JSON_PATCH: &str = "application/json-patch+json";
-/// The largest answer that is read, in bytes. It has room for a list of several of the largest
-/// objects that etcd stores.
+/// The largest answer that is read, in bytes. A list of several objects of the largest size in etcd
+/// fits.
 pub(super) const LARGEST: usize = 16 << 20;
 
 /// A connection to the API server.
@@ -46,7 +46,7 @@ impl ApiServer {
     /// log shows the `caller`.
     ///
     /// # Errors
-    /// [`ApiError::Kubeconfig`] when the file, or one that it names, cannot be used.
+    /// [`ApiError::Kubeconfig`] when the file, or a file that it names, cannot be used.
     pub async fn from_kubeconfig(path: &Path, caller: &str) -> Result<ApiServer, ApiError> {
         let server = async {
             let kubeconfig = credentials::kubeconfig(path)?;
@@ -78,7 +78,7 @@ impl ApiServer {
         Ok(ApiServer { client })
     }
 
-    /// Whether both send the same credentials.
+    /// Whether both clients send the same credentials.
     pub fn has_credentials_of(&self, other: &ApiServer) -> bool {
         self.client.headers() == other.client.headers()
     }
@@ -133,8 +133,8 @@ impl ApiServer {
             .await
     }
 
-    /// Begins a watch and returns its body, which may last for any time. `name` is the watch's name
-    /// in errors.
+    /// Begins a watch and returns its body, which has no time limit. `name` is the watch's name in
+    /// errors.
     pub(super) async fn stream(
         &self,
         name: &str,

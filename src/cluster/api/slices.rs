@@ -1,6 +1,6 @@
 //! ResourceSlices (resource.k8s.io/v1), which identify the devices of DRA drivers on the node.
 //!
-//! kubelet reports a device's driver, pool and name, which only the driver and the scheduler
+//! Kubelet reports a device's driver, pool and name, which only the driver and the scheduler
 //! understand. The device's identifier on the node is its attribute `k8s.cni.cncf.io/deviceID`, or
 //! else `resource.kubernetes.io/pciBusID`. The attribute `k8s.cni.cncf.io/resourceName` matches the
 //! annotation `k8s.v1.cni.cncf.io/resourceName` of definitions.
@@ -58,7 +58,7 @@ pub struct SliceView {
 }
 
 impl SliceView {
-    /// The memory that the slice needs in addition to an empty one, in bytes.
+    /// The memory that the slice needs in addition to an empty slice, in bytes.
     pub fn length(&self) -> usize {
         let devices = self.devices.iter().map(|(name, identity)| {
             let texts = [&identity.resource, &identity.id];
@@ -102,8 +102,8 @@ pub(super) fn concern(devices: &PodDevices) -> bool {
     devices.on_node.is_some() || devices.dynamic().next().is_some()
 }
 
-/// Sets the identities of the devices of DRA drivers, and adds their resources to those on the
-/// node. Returns whether the slices contain all of the devices.
+/// Sets the identities of the devices of DRA drivers, and adds the resources in the slices to the
+/// resources on the node. Returns whether the slices contain all devices of the pod.
 pub(crate) fn identify(slices: &[Rc<SliceView>], devices: &mut PodDevices) -> bool {
     let mut is_complete = true;
     for device in devices.dynamic_mut() {
@@ -122,8 +122,8 @@ pub(crate) fn identify(slices: &[Rc<SliceView>], devices: &mut PodDevices) -> bo
     is_complete
 }
 
-/// The identity of a device. When a driver changes its pool, it writes slices of a higher
-/// generation, and slices of older generations no longer count.
+/// The identity of a device. A driver that changes its pool writes slices of a higher generation.
+/// Slices of older generations no longer count.
 fn find<'a>(slices: &'a [Rc<SliceView>], device: &DynamicDevice) -> Option<&'a SliceIdentity> {
     let of_pool = || {
         slices

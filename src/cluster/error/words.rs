@@ -163,7 +163,7 @@ mod tests {
             ),
             (
                 agent(AgentProblem::OtherReply),
-                "agent at /run/agent.sock: it answered something else; restart it",
+                "agent at /run/agent.sock: its reply does not match the request; restart it",
             ),
             (
                 agent(AgentProblem::Untrusted(7)),

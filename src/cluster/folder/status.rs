@@ -15,9 +15,9 @@ use crate::console;
 use crate::npwg::{StatusEntry, merge_status};
 use crate::regular_file;
 
-/// The start of an unfinished status file's name. The process ID of its writer follows.
+/// The start of an unfinished status file's name. The name ends with the process ID of the writer.
 const UNFINISHED: &str = ".network-status.";
-/// The largest status that is read, in bytes. A longer one is replaced.
+/// The largest status that is read, in bytes. A longer status is replaced as a whole.
 const MAX_FILE: u64 = 1 << 20;
 
 /// Writes a publication to the directory of its pod.
@@ -32,8 +32,8 @@ pub(super) fn write(dir: &Path, publication: &Publication) -> std::io::Result<()
     append_events(dir, publication.events())
 }
 
-/// Writes the status, and keeps what others wrote: their entries, and their keys with a period
-/// (NPWG 1.3 §5.1).
+/// Writes the status. Keeps the entries that other components wrote, and keys with a period that
+/// they added to our entries (NPWG 1.3 §5.1).
 fn write_status(dir: &Path, status: &[StatusEntry]) -> std::io::Result<()> {
     let path = dir.join("network-status.json");
     let before = regular_file::read_text(&path, MAX_FILE).ok();

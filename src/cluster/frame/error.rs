@@ -12,7 +12,7 @@ use crate::diagnostic;
 pub enum FrameError {
     /// The stream failed or ended.
     Io(#[source] io::Error),
-    /// The header is not that of a Jackfield message.
+    /// The message does not begin with the header of a Jackfield message.
     Foreign,
     /// The other side uses this version, which this release does not support.
     Version(u16),
@@ -23,9 +23,9 @@ pub enum FrameError {
         /// The limit, in bytes.
         limit: usize,
     },
-    /// The definitions before an answer are larger than this limit, in bytes, all together.
+    /// The total size of the definitions before an answer exceeds this limit, in bytes.
     Definitions(usize),
-    /// The JSON is not the message that was expected.
+    /// The JSON is not the expected message.
     Json(#[source] serde_json::Error),
 }
 

@@ -94,7 +94,7 @@ fn an_examination_of_more_checks_than_any_release_has_is_refused() {
     assert!(error.contains("more than 64"), "{error}");
 }
 
-/// Messages that other releases may write with the same version.
+/// Other releases may write these messages with the same version.
 #[test]
 fn keys_of_newer_releases_are_ignored_and_keys_that_older_ones_lack_have_defaults() {
     let newer = r#"{"question":{"pod":{"namespace":"a","name":"b","uid":null,"new":1},"new":[]}}"#;

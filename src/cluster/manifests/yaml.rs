@@ -1,5 +1,5 @@
-//! Reads one YAML document as kubectl does, with libyaml's grammar, in which the lines of a quoted
-//! text may begin in any column. The last of duplicate keys counts, and merge keys are expanded.
+//! Reads one YAML document as kubectl does, with libyaml's grammar. The lines of a quoted text may
+//! begin in any column. If a key occurs twice, the last one counts. Merge keys are expanded.
 
 use std::cell::Cell;
 use std::fmt;
@@ -15,11 +15,11 @@ const MAX_EXPANDED: u64 = MAX_FILE;
 /// The size of a value in addition to its text, in bytes.
 const EACH: u64 = 8;
 
-/// How many brackets may be open at once. The time that libyaml takes grows with the square of this
-/// number.
+/// How many brackets may be open at the same time. The time that libyaml takes grows with the
+/// square of this number.
 pub(super) const MAX_OPEN: usize = 1024;
 
-/// Reads a document; an empty one is null.
+/// Reads a document. An empty document is null.
 ///
 /// # Errors
 /// [`DocumentError`].
@@ -34,8 +34,8 @@ pub(super) fn read(text: &str) -> Result<Value, DocumentError> {
     Ok(Node { left: &left }.deserialize(document)?)
 }
 
-/// The largest number of brackets that are open at once. Brackets in quoted texts count too, but
-/// mostly come in pairs.
+/// The largest number of brackets that are open at the same time. Brackets in quoted texts count
+/// too, but mostly come in pairs.
 fn most_open(text: &str) -> usize {
     let (mut open, mut most) = (0_usize, 0);
     for byte in text.bytes() {
@@ -49,7 +49,7 @@ fn most_open(text: &str) -> usize {
     most
 }
 
-/// A value of the document. `left` is the size that is left for more values.
+/// A value of the document. `left` is the size that further values may have.
 #[derive(Clone, Copy)]
 struct Node<'a> {
     left: &'a Cell<u64>,
@@ -141,9 +141,9 @@ impl<'de> Visitor<'de> for Node<'_> {
     }
 }
 
-/// Merges the keys of `others`, which is one object or a list of objects, into `object`. They
-/// replace keys that `object` already has. If several of the others have the same key, the first
-/// one counts.
+/// Merges the keys of `others`, which is one object or a list of objects, into `object`. The merged
+/// keys replace keys that `object` already has. If several objects in the list have the same key,
+/// the key of the first object counts.
 fn merge<E: Error>(object: &mut Map<String, Value>, others: Value) -> Result<(), E> {
     match others {
         Value::Object(other) => {
@@ -164,7 +164,7 @@ mod tests {
 
     use super::*;
 
-    /// The examples of NPWG, Multus and KubeVirt contain such texts.
+    /// The examples of NPWG, Multus and KubeVirt contain texts like these.
     #[test]
     fn the_lines_of_a_quoted_text_may_begin_in_any_column() {
         for (text, value) in [

@@ -34,8 +34,8 @@ pub enum JsonError {
         /// The expected value.
         expected: &'static str,
     },
-    /// The key with this path occurs twice, ignoring case. Parsers disagree about which of the
-    /// values applies.
+    /// The key with this path occurs twice, ignoring case. Parsers disagree about which value
+    /// applies.
     #[error(
         "key {0:?} occurs more than once in its object (plugins ignore the case of keys); keep one"
     )]
@@ -98,12 +98,12 @@ impl JsonError {
         }
     }
 
-    /// Prefixes the key with the list element that holds it: `ips[1].address`.
+    /// Prefixes the key with the list element that contains it: `ips[1].address`.
     pub(crate) fn within(self, list: &str, index: usize) -> Self {
         self.inside(&format!("{list}[{index}]"))
     }
 
-    /// Prefixes the key with the key of the object that holds it: `ipam.type`.
+    /// Prefixes the key with the key of the object that contains it: `ipam.type`.
     pub(crate) fn inside(mut self, outer: &str) -> Self {
         if let Self::Key { key, .. } | Self::Missing { key, .. } = &mut self {
             *key = format!("{outer}.{key}");
@@ -122,8 +122,8 @@ impl ParserError {
     /// The maximum length of the text, in characters.
     const LONGEST: usize = 200;
 
-    /// The text without line and column. They would count from the beginning of the value instead
-    /// of the whole text.
+    /// The text without line and column, since the parser counts both from the beginning of the
+    /// value.
     fn without_position(&self) -> String {
         let message = self.0.to_string();
         let end = message.rfind(" at line ").unwrap_or(message.len());

@@ -46,8 +46,8 @@ fn only(mut letters: impl Iterator<Item = char>) -> Option<char> {
 /// Parsers disagree about such a text. Go merges the values and skips a `null`; other parsers take
 /// the first or the last value.
 ///
-/// `names` is the path of one object that is exempt: its keys may differ only in case, because they
-/// are names, such as the names of annotations.
+/// `names` is the path of one object whose keys are names, such as the names of annotations. In
+/// this object, two keys that differ only in case are allowed.
 ///
 /// # Errors
 ///
@@ -81,7 +81,7 @@ pub(crate) struct Key<'v, 't> {
     pub(crate) name: &'v Cow<'t, str>,
     /// The number of the object that contains the key, counted from 1 in the order of the text.
     pub(crate) object: usize,
-    /// The offset behind the key's closing quote, in bytes.
+    /// The offset after the key's closing quote, in bytes.
     end: usize,
     text: &'t str,
     levels: &'v [Nesting],
@@ -177,8 +177,8 @@ fn name<'t>(text: &'t str, quoted: &Range<usize>) -> Result<Cow<'t, str>, JsonEr
     }
 }
 
-/// Calls `found` for every key of a text, in one pass and without recursion. Does not detect
-/// invalid JSON, because a parser reads the text later.
+/// Calls `found` for every key of a text, in one pass and without recursion. Leaves the detection
+/// of invalid JSON to the parser that reads the text later.
 fn visit<'t>(
     text: &'t str,
     found: &mut dyn FnMut(&Key<'_, 't>) -> Result<(), JsonError>,
@@ -231,7 +231,7 @@ fn visit<'t>(
     Ok(())
 }
 
-/// Returns the position behind the closing quote of the string that contains `at`.
+/// Returns the position after the closing quote of the string that contains `at`.
 fn end_of_string(bytes: &[u8], mut at: usize) -> usize {
     while let Some(byte) = bytes.get(at) {
         at += match byte {

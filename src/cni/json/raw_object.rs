@@ -17,15 +17,15 @@ pub(crate) const POD_ANNOTATIONS: &str = "io.kubernetes.cri.pod-annotations";
 ///
 /// Jackfield passes configurations on to delegates. A configuration may contain numbers that no
 /// number type reproduces, such as `9007199254740993`, `1.10` or `1e400`. A value therefore stays
-/// text until it is read, and is written byte for byte as it came (CNI 1.1.0 §3 "passed through
-/// unaltered").
+/// text until Jackfield reads it. Jackfield passes every value on byte for byte (CNI 1.1.0 §3
+/// "passed through unaltered").
 ///
 /// Lookups work as in Go's decoder, since most delegates are written in Go: they ignore the case of
 /// keys and treat `null` as absent. If a key occurs more than once, the last value applies.
 /// [`Self::parse_configuration`] refuses such an object.
 ///
-/// `Deserialize` works with `serde_json` only. It does not call [`super::check`]; the caller must
-/// call it on the whole text.
+/// `Deserialize` works with `serde_json` only. The caller must call [`super::check`] on the whole
+/// text first.
 #[derive(Clone, Debug, Default)]
 pub struct RawObject {
     entries: Vec<Entry>,
@@ -59,8 +59,8 @@ impl RawObject {
         Self::parse_unambiguous(bytes, &[])
     }
 
-    /// Reads the configuration from a runtime's stdin. It may contain the pod's annotations, and
-    /// the names of annotations may differ only in case.
+    /// Reads the configuration from a runtime's stdin. The configuration may contain the pod's
+    /// annotations. Two names of annotations that differ only in case are allowed.
     ///
     /// # Errors
     ///
@@ -115,8 +115,8 @@ impl RawObject {
 
     /// Sets the value of a key. An existing key keeps its place; a new key goes to the end.
     ///
-    /// Unlike a lookup, this does not ignore case. Call [`Self::remove`] first to replace a key in
-    /// every spelling.
+    /// Unlike a lookup, this method does not ignore case. Call [`Self::remove`] first to replace a
+    /// key in every spelling.
     pub fn set(&mut self, key: &str, value: Box<RawValue>) {
         let is_it = |(written, _): &Entry| **written == *key;
         let first = self.entries.iter().position(is_it);
@@ -125,8 +125,8 @@ impl RawObject {
         self.entries.insert(place, (key.into(), value));
     }
 
-    /// Copies all keys of `over` into this object. A key of `over` replaces the same key, ignoring
-    /// case, in its place. New keys go to the end.
+    /// Copies all keys of `over` into this object. Ignoring case, a key of `over` replaces the same
+    /// key in place. New keys go to the end.
     pub fn overlay(&mut self, over: &Self) {
         let news = over.entries.iter().enumerate();
         let mut news: HashMap<Cow<'_, str>, (usize, &Entry)> =
@@ -195,7 +195,7 @@ impl PartialEq for RawObject {
 
 impl Eq for RawObject {}
 
-/// Writes no white space between the members, and each value as it came.
+/// Writes no white space between the members. Writes the text of each value unchanged.
 impl fmt::Display for RawObject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut out = String::with_capacity(self.size_hint());

@@ -143,7 +143,7 @@ fn address(object: &RawObject, key: &str) -> Result<Option<IpAddr>, JsonError> {
     text.parse().map(Some).map_err(invalid)
 }
 
-/// Reads the form in the journal.
+/// Reads a result in the form of the journal.
 impl<'de> Deserialize<'de> for CniResult {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let object = RawObject::deserialize(deserializer)?;

@@ -15,7 +15,7 @@ pub(super) fn to_json(result: &CniResult, version: Version) -> Result<String, Re
     Ok(serde_json::to_string(&In(version, result)).map_err(JsonError::from)?)
 }
 
-/// Writes the form in the journal.
+/// Writes a result in the form of the journal.
 impl Serialize for CniResult {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         In(Version::V1_1_0, self).serialize(serializer)

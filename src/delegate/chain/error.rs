@@ -20,7 +20,7 @@ pub struct ChainError {
     pub index: usize,
     /// The verb that failed.
     pub verb: Verb,
-    /// The key and the value in the plugin's configuration that name an interface of the node.
+    /// The key in the plugin's configuration that names an interface of the node, and its value.
     pub interface: Option<Box<(&'static str, String)>>,
     /// Why the plugin failed.
     #[source]
@@ -73,7 +73,7 @@ impl ChainErrors {
         }
     }
 
-    /// Drops the errors of the plugins behind a place in the chain. Returns `Ok` if no error
+    /// Drops the errors of the plugins after a place in the chain. Returns `Ok` if no error
     /// remains.
     ///
     /// # Errors

@@ -293,8 +293,8 @@ fn a_plugin_of_a_del_leaves_the_others_their_share_of_the_time() {
         .iter()
         .map(|call| call.time.as_secs())
         .collect();
-    // A DEL gives each plugin its share of 50 s: a third, then half of the rest, then all. An ADD
-    // gives each plugin all of the rest. Each call has at most 30 s.
+    // A DEL gives each plugin its share of the 50 s: a third, then half of the remaining time, then
+    // all of it. An ADD gives each plugin all of the remaining time. Each call has at most 30 s.
     assert_eq!(times, [16, 24, 29, 29, 29, 29]);
 }
 

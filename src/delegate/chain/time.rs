@@ -17,9 +17,9 @@ impl Time {
         self.until.min(Instant::now() + self.per_call)
     }
 
-    /// The deadline of the next call of a verb that continues after a failure. `plugins` plugins
-    /// remain, including the next plugin. They share the remaining time, so that a plugin that
-    /// hangs leaves enough time for the others.
+    /// The deadline of the next call of a verb that continues after a failure. `plugins` is the
+    /// number of remaining plugins, including the next one. These plugins share the remaining time,
+    /// so a plugin that hangs leaves enough time for the others.
     pub(super) fn share(self, plugins: usize) -> Instant {
         let now = Instant::now();
         let share = self.until.saturating_duration_since(now)

@@ -79,7 +79,8 @@ impl Plugin {
         self.dir.path().join(name)
     }
 
-    /// Waits until every process in `$DIR/pids` has ended. After a signal, that takes a moment.
+    /// Waits until every process in `$DIR/pids` has ended. A process takes a moment to end after a
+    /// signal.
     fn assert_no_process_is_left(&self) {
         let noted = fs::read_to_string(self.path("pids")).unwrap();
         assert!(!noted.is_empty(), "the script did not run");
@@ -135,8 +136,8 @@ fn calls_without_attachment_name_none() {
 
 #[test]
 fn a_plugin_starts_with_default_signals_in_its_own_group_and_without_our_streams() {
-    // The command that reads the links of the streams must not write to the file itself, because a
-    // shell may redirect its own streams before it starts a command.
+    // `readlink` must not write to the file directly, because a shell may redirect its own streams
+    // before it starts a command.
     let plugin = Plugin::script(
         "grep -E '^Sig(Ign|Blk)' /proc/self/status > $DIR/signals
          fds=$(cd /proc/$$/fd; for fd in 0 1 2; do readlink $fd; done)
@@ -207,7 +208,7 @@ fn a_plugin_that_hangs_is_killed_at_its_deadline() {
     assert!(took >= SHORT && took < LONG / 2, "{took:?}");
 }
 
-// Injects a fault: the plugin answers at once, closes its outputs, and then hangs.
+// Injects a fault: the plugin answers immediately, closes its outputs, and then hangs.
 #[test]
 fn a_plugin_that_answers_and_hangs_has_not_answered() {
     let plugin = Plugin::script("echo {}; exec >&- 2>&-; sleep 100");
@@ -299,7 +300,7 @@ fn a_child_that_holds_stdout_delays_no_answer() {
     for verb in [Verb::Add, Verb::Del].repeat(10) {
         assert_eq!(plugin.exec(verb, "{}", LONG).unwrap(), "{}\n");
     }
-    // Jackfield waits only for incomplete answers. Twenty of them would take 5 s.
+    // Jackfield waits only for incomplete answers. Twenty waits would take 5 s.
     let took = start.elapsed();
     assert!(took < 20 * ORPHAN_GRACE, "{took:?}");
     plugin.assert_no_process_is_left();

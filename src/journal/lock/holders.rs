@@ -10,7 +10,7 @@ use nix::sys::signal::{Signal, killpg};
 use nix::unistd::{Pid, getpgid, getpgrp};
 use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};
 
-/// Whether the process `pid` has the file of the lock open. `pid` is not this process.
+/// Whether the process `pid` has the file of the lock open. `pid` must not be this process.
 pub(super) fn holds(pid: i32, file: &File, name: &OsStr) -> bool {
     let Ok(held) = file.metadata() else {
         return false;
@@ -37,9 +37,9 @@ fn names(link: &Path, name: &OsStr) -> bool {
 
 /// Finds the other processes that have the file of the lock open, and stops searching at `until`.
 ///
-/// Searches the processes of root first. Searches the processes of other users only if no process
-/// of root has the file open. A delegate may have dropped its privileges, but other users could
-/// prolong the search with many open descriptors.
+/// Searches the processes of root first. Searches the processes of other users, such as a delegate
+/// that dropped its privileges, only if no process of root has the file open. Otherwise other users
+/// could prolong the search with many open descriptors.
 pub(super) fn holders(file: &File, name: &OsStr, until: Instant) -> Vec<i32> {
     let ours = i32::try_from(std::process::id()).unwrap_or_default();
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
@@ -65,8 +65,8 @@ pub(super) fn holders(file: &File, name: &OsStr, until: Instant) -> Vec<i32> {
 }
 
 /// Kills the processes that a dead Jackfield left running, with their process groups. Does not kill
-/// a Jackfield, which is no orphan: it waits for the lock, or has just taken the lock and not yet
-/// written its process ID.
+/// a process that runs Jackfield. Such a process is waiting for the lock, or has just taken the
+/// lock and not yet written its process ID.
 pub(super) fn end(holders: &[i32], file: &File, name: &OsStr) {
     let program = program("self");
     for pid in holders {

@@ -1,7 +1,7 @@
 //! Default routes that an attachment changes.
 //!
-//! A release that does not support a key of a route could not restore the route, so it refuses the
-//! record.
+//! A release that does not support a key of a route refuses the record, because it could not
+//! restore the route.
 
 use std::net::IpAddr;
 

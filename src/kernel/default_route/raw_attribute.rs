@@ -21,7 +21,7 @@ pub struct RawAttribute {
 
 /// A text that is not a raw attribute.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("route attribute {0:?} is not valid; write it as TYPE:HEX, as 8:0800020078050000")]
+#[error("route attribute {0:?} is not valid; write it as TYPE:HEX, such as 8:0800020078050000")]
 pub struct RawAttributeError(String);
 
 impl From<&RouteAttribute> for RawAttribute {

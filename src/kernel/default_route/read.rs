@@ -16,7 +16,7 @@ const TICKS: u32 = 100;
 
 /// Returns whether a message of a dump describes a unicast default route of the main table.
 ///
-/// Kernels before 4.20 do not filter dumps, so this checks every condition.
+/// Kernels before 4.20 do not filter dumps, so this function checks every condition.
 pub(in crate::kernel) fn is_default(message: &RouteMessage, family: Family) -> bool {
     let header = &message.header;
     header.address_family == family.into()
@@ -113,8 +113,8 @@ impl NextHop {
 fn seconds(ticks: u32) -> Option<u32> {
     match ticks.cast_signed() {
         0 => None,
-        // The route has expired but still exists. A request cannot express that, so restore it with
-        // a lifetime of one second.
+        // The route has expired but still exists. A request cannot express this state, so restore
+        // the route with a lifetime of one second.
         ..0 => Some(1),
         1.. => Some(ticks.div_ceil(TICKS)),
     }

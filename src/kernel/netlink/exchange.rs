@@ -1,8 +1,8 @@
 //! Sends requests over a netlink socket and waits for the answers.
 //!
-//! The calls block. The plugin has nothing else to do while it waits, and an async runtime would
-//! take longer than the answer. [`Netlink`] requests a list again if the list changed during the
-//! read, ignores answers to earlier requests, and keeps the kernel's explanation of a refusal.
+//! The calls block, because the plugin has nothing else to do while it waits. An async runtime
+//! would take longer than the answer. [`Netlink`] requests a list again if the list changed during
+//! the read, ignores answers to earlier requests, and keeps the kernel's explanation of a refusal.
 
 mod answer;
 mod filtered;
@@ -31,7 +31,7 @@ pub(super) enum Kind {
     One,
     /// Reads a list. The answer is any number of messages and an end marker.
     List,
-    /// Adds an object behind existing objects. The answer is an acknowledgement.
+    /// Adds an object after existing objects. The answer is an acknowledgement.
     Append,
     /// Changes or removes an object. The answer is an acknowledgement.
     Change,
@@ -92,9 +92,10 @@ impl Netlink {
     /// Sets the options of a socket. `patience` limits the wait for each answer.
     pub(super) fn new(opened: io::Result<Socket>, patience: Duration) -> Result<Self, KernelError> {
         let socket = opened.map_err(KernelError::Socket)?;
-        // Strict checking makes the kernel filter lists (4.20 and later). The next two options add
-        // an explanation to refusals (4.12 and later) and leave out the repeated request. Errors
-        // are ignored, because older kernels lack these options and work without them.
+        // Strict checking makes the kernel filter lists (4.20 and later). The second option adds an
+        // explanation to refusals (4.12 and later). The third option leaves the copy of the request
+        // out of refusals. Ignore errors, because older kernels lack these options and work without
+        // them.
         let _ = socket.set_netlink_get_strict_chk(true);
         let _ = socket.set_ext_ack(true);
         let _ = socket.set_cap_ack(true);
@@ -108,15 +109,15 @@ impl Netlink {
         })
     }
 
-    /// Enlarges the buffer before a request with a long answer. An answer that does not fit would
-    /// have to be requested again.
+    /// Enlarges the buffer before a request with a long answer. If an answer does not fit,
+    /// [`Netlink`] must repeat the request.
     pub(super) fn reserve(&mut self, octets: usize) {
         self.buffer.clear();
         self.buffer.reserve(octets);
     }
 
     /// Sends a request, calls `read` for each message of the answer, and collects the values that
-    /// it returns.
+    /// `read` returns.
     pub(super) fn ask<M, T>(
         &mut self,
         request: RouteNetlinkMessage,

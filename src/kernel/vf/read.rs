@@ -1,7 +1,7 @@
 //! Reads the virtual functions from the description of a physical function.
 //!
-//! This module parses the octets of the kernel. The `netlink-packet-route` crate cannot be used,
-//! because it reports a setting that the driver does not support as "off".
+//! This module parses the kernel's octets itself. The `netlink-packet-route` crate cannot be used,
+//! because it reports an unsupported setting as "off".
 
 use device_info::{Guid, MacAddr};
 use netlink_packet_core::{DecodeError, NetlinkDeserializable, NetlinkHeader, NlasIterator};
@@ -107,7 +107,7 @@ const PORT_GUID: i32 = 11;
 const VLAN_LIST: i32 = 12;
 const BROADCAST: i32 = 13;
 
-/// Reads the VLAN ID and the priority, which follow the VF number.
+/// Reads the VLAN ID and the priority after the VF number.
 fn vlan(value: &[u8], protocol: Option<u16>) -> Option<VfVlan> {
     Some(VfVlan {
         id: u16::try_from(number32(value, 4)?).ok()?,
@@ -133,8 +133,8 @@ fn link_state(state: u32) -> Option<VfLinkState> {
     }
 }
 
-/// Reads a GUID. It follows the VF number and four octets of padding, and is a 64-bit number in the
-/// machine's byte order. [`Guid`] has the highest octet first, as in the text form.
+/// Reads a GUID. The kernel writes it as a 64-bit number in the machine's byte order, after the VF
+/// number and four octets of padding. [`Guid`] has the highest octet first, as in the text form.
 fn guid(value: &[u8]) -> Option<Guid> {
     let number = octets::<8>(value, 8).map(u64::from_ne_bytes)?;
     Some(Guid::from(number.to_be_bytes()))

@@ -1,4 +1,4 @@
-//! Merges our entries with entries of other writers.
+//! Merges Jackfield's entries with entries of other writers.
 
 use std::collections::HashSet;
 
@@ -6,7 +6,8 @@ use super::{ATTACHED, StatusEntry};
 use crate::cni::RawObject;
 use crate::cni::json::{Members, check, raw};
 
-/// The new value of the status annotation: our entries, and everything that other writers added.
+/// The new value of the status annotation: Jackfield's entries (`ours`), and everything that other
+/// writers added.
 ///
 /// Other components may write status too (NPWG 1.3 §5.1). For example, a controller that plugs in
 /// an interface adds an entry. The merge keeps such an entry byte for byte. Other components may

@@ -38,7 +38,7 @@ pub(super) struct Adding<'a> {
 }
 
 impl Adding<'_> {
-    /// Attaches every network of the plan, verifies it and publishes it.
+    /// Attaches and verifies every network of the plan, and publishes the network-status.
     ///
     /// # Errors
     /// The first failure. The caller must then [unwind](Adding::unwind) what was started.
@@ -60,7 +60,7 @@ impl Adding<'_> {
         // one answer.
         let warnings = functions::prove(self.context, prepared.attachments())?;
         self.warn(warnings);
-        // The default routes are moved last, because every network may add default routes, which
+        // The default routes are replaced last, because every network may add default routes, which
         // must be replaced too.
         for (index, attachment) in prepared.attachments().enumerate() {
             self.route(index, attachment)?;
@@ -114,7 +114,7 @@ impl Adding<'_> {
     }
 
     /// Verifies the attachment. This runs before the next attachment is made, because a plugin of
-    /// that attachment may enslave the interface.
+    /// the next attachment may enslave this interface.
     fn prove(&mut self, index: usize, attachment: &Attachment) -> Result<(), Failure> {
         let result = self.sandbox.progress[index].result.as_ref();
         let config = &self.context.request.config;

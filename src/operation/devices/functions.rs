@@ -1,6 +1,6 @@
 //! Checks that VFs have the settings that their definitions request. The physical functions report
-//! the actual settings. ADD asks them once for all attachments of a pod, after the last network is
-//! attached. CHECK asks them too.
+//! the actual settings. ADD asks each physical function once, after the last network is attached.
+//! CHECK also asks each one once.
 
 use device_info::PciAddress;
 

@@ -30,9 +30,9 @@ pub(in crate::operation) struct Hardware<'a> {
 }
 
 impl<'a> Hardware<'a> {
-    /// Opens the devices below `sysfsRoot`. If `sysfsRoot` has a sibling directory `dev`, device
-    /// nodes are looked up there instead of in `/dev`, because `sysfsRoot` may belong to a file
-    /// tree that is mounted elsewhere.
+    /// Opens the devices below `sysfsRoot`. If `sysfsRoot` has a sibling directory `dev`, looks up
+    /// device nodes there instead of in `/dev`, because `sysfsRoot` may belong to a file tree that
+    /// is mounted elsewhere.
     pub(in crate::operation) fn of(config: &'a NodeConfig) -> Hardware<'a> {
         let beside = config.sysfs_root.parent().map(|parent| parent.join("dev"));
         let beside = beside.filter(|dev| dev.is_dir());
@@ -44,7 +44,7 @@ impl<'a> Hardware<'a> {
     }
 
     /// Checks before any delegate runs that an attachment's device exists, has the right driver and
-    /// has a consistent device-info file. Stores its driver in the attachment.
+    /// has a consistent device-info file. Stores the device's driver in the attachment.
     pub(in crate::operation) fn inspect(&self, attachment: &mut Attachment) -> Result<(), Reason> {
         let Some(device) = &mut attachment.device else {
             return Ok(());
@@ -52,8 +52,8 @@ impl<'a> Hardware<'a> {
         let sysfs = || self.config.sysfs_root.clone();
         let Some(found) = self.sysfs.device(&device.id) else {
             if device.pci().is_none() {
-                // The identifier is not a PCI address and only the device plugin knows its meaning,
-                // so there is no sysfs entry to check.
+                // Only the device plugin knows the meaning of an identifier that is not a PCI
+                // address. There is no sysfs entry to check.
                 return self.check_device_plugin(device);
             }
             return Err(DeviceProblem::Missing(device.clone(), sysfs()).into());
@@ -99,9 +99,9 @@ impl<'a> Hardware<'a> {
         }
     }
 
-    /// Compares the device with its state before the delegates ran. Returns a mismatch if it is
-    /// bound to another driver now, or if it is meant for a user-space program that could not open
-    /// it.
+    /// Compares the device with its state before the delegates ran. Returns a mismatch if the
+    /// device is now bound to another driver, or if it is meant for a user-space program that could
+    /// not open it.
     pub(in crate::operation) fn mismatch(&self, attachment: &Attachment) -> Option<Mismatch> {
         let device = attachment.device.as_ref()?;
         let expected = device.driver.as_ref()?;
@@ -139,9 +139,9 @@ impl<'a> Hardware<'a> {
         }
     }
 
-    /// Returns the device that must be behind the interface of an attachment. Returns `None` if the
-    /// identifier of the device has a meaning only to the device plugin, so that it cannot be
-    /// compared.
+    /// Returns the device that must be behind the interface of an attachment. Returns `None` if
+    /// only the device plugin knows the meaning of the device's identifier, because the identifier
+    /// cannot be compared then.
     pub(in crate::operation) fn expected<'d>(&self, attachment: &'d Attachment) -> Option<&'d str> {
         let device = attachment.device.as_ref()?;
         device.driver.as_ref().map(|_| device.id.as_str())

@@ -43,19 +43,20 @@ impl Problem for Orphan {
 
     fn remedy(&self) -> Option<String> {
         Some(format!(
-            "end the process that keeps its namespace, or rebind it through \
-             /sys/bus/pci/drivers/{}/unbind and bind",
+            "end the process that keeps the interface's namespace open, or rebind the device \
+             through /sys/bus/pci/drivers/{}/unbind and bind",
             self.driver
         ))
     }
 }
 
 /// Finds the orphans. `elsewhere` returns the devices that have an interface in any network
-/// namespace ([`devices_in_all_namespaces`](crate::kernel::devices_in_all_namespaces)). It is
-/// called only if a VF has no interface on the host and no pod on record.
+/// namespace ([`devices_in_all_namespaces`](crate::kernel::devices_in_all_namespaces)). `orphans`
+/// calls `elsewhere` only if a VF has no interface on the host and no pod on record.
 ///
 /// # Errors
-/// Returns the error of `elsewhere`, because no VF can be called an orphan without its answer.
+/// Returns the error of `elsewhere`, because `orphans` cannot tell without its answer whether a VF
+/// is an orphan.
 pub fn orphans<E>(
     inventory: &Inventory,
     users: &[DeviceUser],

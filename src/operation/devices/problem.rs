@@ -49,7 +49,7 @@ pub(in crate::operation) enum DeviceProblem {
          route; name another interface"
     )]
     DefaultRoute(String),
-    /// A definition's value may select another device than the one that it appears to name.
+    /// A value in a definition may select a device other than the one that it appears to name.
     #[error(
         "key {} is {:?}, which may lead to another device; write the address or the name of one \
          device",
@@ -66,8 +66,8 @@ pub(in crate::operation) enum DeviceProblem {
     /// The kernel did not answer whether an interface that a definition names is an uplink of the
     /// node.
     #[error(
-        "key {key} names {value}, and whether it is an uplink of this node is not known: {1}; try \
-         again",
+        "key {key} names {value}, but jackfield cannot tell whether {value} is an uplink of this \
+         node: {1}; try again",
         key = .0.key, value = .0.value
     )]
     UnknownUplink(NamedInterface, #[source] KernelError),
@@ -76,8 +76,8 @@ pub(in crate::operation) enum DeviceProblem {
     TooManyInterfaces(usize),
     /// A plugin that attaches virtual functions would get a device that is not a virtual function.
     #[error(
-        "device {device} is {}, and plugin {plugin} attaches virtual functions; restrict the device \
-         plugin's selectors to virtual functions, or attach the device with host-device",
+        "device {device} is {}, but plugin {plugin} attaches virtual functions; restrict the \
+         device plugin's selectors to virtual functions, or attach the device with host-device",
         not_virtual(.device, *.is_physical, .sysfs)
     )]
     NotVirtual {
@@ -89,19 +89,19 @@ pub(in crate::operation) enum DeviceProblem {
     /// The interface of a device is in no network namespace that Jackfield can find.
     #[error(
         "{device} is bound to driver {driver}, and its interface is in no network namespace that \
-         jackfield can find; end the process that keeps its namespace, or rebind it through \
-         /sys/bus/pci/drivers/{driver}/unbind and bind"
+         jackfield can find; end the process that keeps the interface's namespace open, or rebind \
+         the device through /sys/bus/pci/drivers/{driver}/unbind and bind"
     )]
     LostInterface { device: String, driver: String },
     /// The interface of a device is in a network namespace that belongs to no recorded pod.
     #[error(
         "{0}: its interface {interface} is in network namespace {netns}, and no pod on record has \
          it; move it back from there with ip link set {interface} netns 1, or end the process that \
-         keeps the namespace",
+         keeps the namespace open",
         interface = .1.interface, netns = .1.netns.display()
     )]
     Elsewhere(String, PlacedDevice),
-    /// The device is an uplink of the node. The text describes what it carries.
+    /// The device is an uplink of the node. The text describes what the uplink carries.
     #[error(
         "{device} carries {1}: a pod that has it cuts the node off; exclude it from the device \
          plugin's selectors",
@@ -110,8 +110,8 @@ pub(in crate::operation) enum DeviceProblem {
     CutsNodeOff(AllocatedDevice, String),
     /// Another function of the device's IOMMU group is bound to a kernel driver.
     #[error(
-        "{shared}, which is bound to driver {2} ({directory}); bind the whole group to vfio-pci, or \
-         use a slot that isolates its functions (ACS)",
+        "{shared}, which is bound to driver {2} ({directory}); bind the whole group to vfio-pci, \
+         or use a slot that isolates its functions (ACS)",
         shared = shared(.0, .1), directory = .1.directory
     )]
     GroupInUse(AllocatedDevice, GroupMember, String),
@@ -125,9 +125,10 @@ pub(in crate::operation) enum DeviceProblem {
     /// A plugin would move RDMA devices, which is impossible because the node shares them among all
     /// network namespaces. `file` contains `mode`.
     #[error(
-        "plugin {plugin} moves an RDMA device into the pod, and this node shares them among all \
-         network namespaces ({} is {mode}); set the mode while no pod runs (rdma system set netns \
-         exclusive), and for good with options ib_core netns_mode=0 in /etc/modprobe.d",
+        "plugin {plugin} moves an RDMA device into the pod, but this node shares RDMA devices \
+         among all network namespaces ({} is {mode}); set exclusive mode while no pod runs (rdma \
+         system set netns exclusive), and keep it with options ib_core netns_mode=0 in \
+         /etc/modprobe.d",
         .file.display()
     )]
     SharedRdma {
@@ -140,8 +141,8 @@ pub(in crate::operation) enum DeviceProblem {
     EarlierSandbox(String, #[source] Box<Failure>),
     /// Another pod has the device.
     #[error(
-        "{device} is in use by {holder}; wait until that pod is deleted, or find out with jackfield \
-         doctor why it stays"
+        "{device} is in use by {holder}; wait until that pod is deleted, or run jackfield doctor \
+         to find out why the device is still in use"
     )]
     InUse { device: String, holder: String },
     /// The device still has a network identity of the previous pod. `line` is the reason.
@@ -156,8 +157,8 @@ pub(in crate::operation) enum DeviceProblem {
         line: String,
         driver: Option<String>,
     },
-    /// Another pod on the same segment has the MAC or GUID. Without a segment, the pod is on the
-    /// same node.
+    /// Another pod on the same segment has the MAC or GUID. If `segment` is `None`, the other pod
+    /// is on the same node.
     #[error(
         "{address} is already in use by {holder} on {}; request another",
         .segment.as_deref().unwrap_or("this node")
@@ -202,7 +203,7 @@ fn not_virtual(device: &PciAddress, is_physical: bool, sysfs: &Path) -> String {
     }
     let devices = sysfs.join("bus/pci/devices");
     let devices = devices.display();
-    format!("no virtual function ({devices}/{device} has no physfn)")
+    format!("not a virtual function ({devices}/{device} has no physfn)")
 }
 
 /// Returns the name of the identity, and the instruction for replacing it in the pod or its

@@ -35,8 +35,8 @@ pub(in crate::operation) fn take(context: &Context<'_>, header: &Header) -> Resu
     Ok(())
 }
 
-/// Returns the problems for which an ADD would refuse the devices and addresses of `prepared`.
-/// Reserves nothing.
+/// Returns the problems because of which an ADD would refuse the devices and addresses of
+/// `prepared`. Reserves nothing.
 pub fn foresee(context: &Context<'_>, prepared: &Prepared) -> Vec<PlanError> {
     let Ok(key) = context.key() else {
         return Vec::new();
@@ -72,7 +72,7 @@ pub fn foresee(context: &Context<'_>, prepared: &Prepared) -> Vec<PlanError> {
         }
     }
     // Check that plugins can attach the devices that no other sandbox holds. If the kernel does not
-    // answer, leave it to the ADD to report that.
+    // answer, the ADD will report that.
     let devices = free.iter().filter_map(|it| it.device.as_ref()?.pci());
     let addresses: Vec<PciAddress> = devices.collect();
     let hardware = Hardware::of(&context.request.config);
@@ -127,9 +127,9 @@ fn take_one(
     }
 }
 
-/// Finds a sandbox of the previous release with the same address on the same segment. The records
-/// of that release contain no segment, so this determines the segment from the current state of the
-/// node.
+/// Finds a sandbox that the previous release attached with the same address on the same segment.
+/// The records of that release contain no segment, so this determines the segment from the current
+/// state of the node.
 fn earlier_holder(
     context: &Context<'_>,
     key: &Key,

@@ -1,11 +1,12 @@
 //! Restores devices to their state before ADD, after the plugins have detached them.
 //!
-//! A device is restored only in the boot in which it was attached, and only if no other sandbox has
-//! reserved it. Otherwise a late DEL could change a device that another pod uses. A repair that may
-//! succeed later is owed: DEL fails, and a retry repeats the repair. A repair that the kernel or a
-//! driver refuses for good does not fail the DEL, so that the pod can be deleted. The journal then
-//! records the device as unrestored, and the next ADD with this device retries the repair before it
-//! uses the device.
+//! A device is restored only in the boot in which it was attached, and only if it is still reserved
+//! for the sandbox. Otherwise a late DEL could change a device that another pod uses.
+//!
+//! A repair that may succeed later is owed: DEL fails, and a retry repeats the repair. A repair
+//! that the kernel or a driver refuses for good does not fail the DEL, so that the pod can be
+//! deleted. The journal then records the device as unrestored. The next ADD with this device
+//! retries the repair before it uses the device.
 
 mod address;
 mod again;
@@ -28,14 +29,14 @@ use crate::operation::{Context, Failure, Note};
 use crate::verify::sriov_plugins;
 use left::{Left, Refused, forgive, open};
 
-/// The maximum number of rounds of repairs. One round is not always enough, because some drivers
-/// change another setting when one is set. For example, igb reports an address that a VF sets for
-/// itself as if the administrator had set it.
+/// The maximum number of rounds of repairs. One round is not always enough, because a repair of one
+/// setting makes some drivers change another setting. For example, igb reports an address that a VF
+/// sets for itself as if the administrator had set it.
 const ROUNDS: usize = 4;
 /// How long to wait for an interface that the kernel is still moving back from a deleted namespace,
 /// or for a busy device.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// The pause between two attempts on such a device.
+/// The pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// Reads the state of a sandbox's devices before any delegate runs, for the baseline in the record.
@@ -191,8 +192,8 @@ impl<'a> Restoring<'a> {
         self.hardware.states(&addresses, links)
     }
 
-    /// Waits until the kernel has moved back the interfaces from deleted namespaces, at most until
-    /// `until`, and then reads the devices.
+    /// Waits until the kernel has moved the interfaces back from deleted namespaces, but at most
+    /// until `until`. Then reads the devices.
     fn settled(&self, links: &mut dyn DeviceLinks, until: Instant) -> Result<States, KernelError> {
         while Instant::now() < until && self.before.iter().any(|it| self.hardware.is_away(it)) {
             std::thread::sleep(PAUSE);

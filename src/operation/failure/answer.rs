@@ -79,8 +79,8 @@ impl Failure {
         }
     }
 
-    /// The codes of the plugins that failed. The messages of the plugins are already part of the
-    /// message.
+    /// The codes of the plugins that failed. The message of the failure already contains the
+    /// plugins' messages.
     fn details(&self) -> String {
         let codes = self.codes().into_iter().map(|code| format!("code {code}"));
         codes.collect::<Vec<_>>().join("; also ")
@@ -100,8 +100,8 @@ impl Failure {
     }
 }
 
-/// Replaces the spaces in these phrases by no-break spaces. If the error of a failed DEL contains
-/// one of the phrases, containerd treats the DEL as successful.
+/// Replaces the spaces in two phrases by no-break spaces. If the error of a failed DEL contains one
+/// of these phrases, containerd treats the DEL as successful.
 fn unmistakable(text: String) -> String {
     let phrases = ["not found", "no such file or directory"];
     phrases.iter().fold(text, |text, phrase| {

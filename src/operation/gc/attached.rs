@@ -30,8 +30,8 @@ impl LiveAttachments {
     }
 
     /// Adds every attachment in Multus' cache, except those of containers that Jackfield has
-    /// adopted. The runtime may have created these sandboxes for Multus' network and not list them
-    /// for Jackfield's, so all of them count as live.
+    /// adopted. All of them count as live, because the runtime may list their sandboxes only for
+    /// Multus' network and not for Jackfield's.
     pub(super) fn keep_cached(&mut self, cache: &MultusCache<'_>, journal: &Journal) {
         for container in cache.containers() {
             if journal.has_adopted(&container) {
@@ -56,7 +56,7 @@ impl LiveAttachments {
         }
     }
 
-    /// Returns a live container with attachments that are not all known, if there is one.
+    /// Returns a live container whose attachments are not all known, if there is one.
     pub(super) fn unknown<'a>(&'a self, named: &'a [ValidAttachment]) -> Option<&'a ContainerId> {
         let named = named.iter().map(|valid| &valid.container_id);
         let mut unknown = named.filter(|container| !self.containers.contains(container));

@@ -33,7 +33,7 @@ pub struct Retired {
     pub failed: Vec<Failure>,
 }
 
-/// Whether the recorded network namespace still exists. That its path exists is not enough, because
+/// Whether the recorded network namespace still exists. An existing path is not enough, because
 /// paths are reused and a reboot removes every namespace.
 pub fn has_netns(header: &Header) -> bool {
     let path = Path::new(&header.netns);

@@ -8,7 +8,7 @@ use crate::journal::{Key, Lock, Lookup};
 use crate::operation::detach::{self, Detachment};
 use crate::operation::{Context, Note};
 
-/// Starts the retry of one failed detachment that is due, but never that of `but`. Returns no
+/// Starts the retry of one failed detachment that is due, but never the retry of `but`. Returns no
 /// outcome, because the journal keeps the detachment until a retry succeeds.
 pub(in crate::operation) fn begin_one(context: &Context<'_>, but: Option<&Key>) {
     let host = context.host;
@@ -29,7 +29,7 @@ pub(in crate::operation) fn begin_one(context: &Context<'_>, but: Option<&Key>) 
     }
 }
 
-/// Retries the detachment of `key` with the time limit of a DEL.
+/// Retries the detachment of `key`, if the journal still owes it.
 pub fn retry(context: &Context<'_>, key: &Key) {
     let host = context.host;
     let Ok(_lock) = context.lock(&key.container) else {

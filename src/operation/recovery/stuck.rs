@@ -1,14 +1,14 @@
 //! Gives up an attachment if its ADD failed and its plugins also refuse DEL. A faulty configuration
-//! causes both. If Jackfield did not give up, such an attachment would block the deletion of its
-//! pod forever.
+//! causes both failures. If Jackfield did not give up, such an attachment would block the deletion
+//! of its pod forever.
 //!
 //! ```text
 //! refused ▶ has the network a new configuration? ▶ retry DEL with the new configuration
 //!         ▶ refused for ten minutes?             ▶ give up and report it
 //! ```
 //!
-//! Giving up leaves no interface in the pod behind, because the runtime deletes the pod's network
-//! namespace once DEL has succeeded.
+//! Giving up leaves no interface behind, because the runtime deletes the pod's network namespace
+//! once DEL has succeeded.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -23,7 +23,8 @@ use crate::operation::networks;
 use crate::operation::{Context, Failure, Note};
 use crate::plan::Attachment;
 
-/// How long DELs are retried at least. A controller that the plugins need may be down for a while.
+/// The minimum time for which Jackfield retries the DEL. A controller that the plugins need may be
+/// down for a while.
 const TRIED_FOR: Duration = Duration::from_secs(600);
 /// The minimum number of attempts. The time alone is not enough, because the clock may be changed
 /// between attempts.

@@ -2,9 +2,10 @@
 //! was installed on this node, or their record is lost.
 //!
 //! ```text
-//! Multus' cache ──▶ else: the current cluster network, with the runtime's prevResult
-//!                         (and the networks that the pod selects, if a record was lost or their
-//!                         interface is still in the pod)
+//! Multus' cache contains it ▶ the attachments in the cache
+//! otherwise                 ▶ the current cluster network, with the runtime's prevResult, and
+//!                             the networks that the pod selects, if a record was lost or their
+//!                             interface is still in the pod
 //! ```
 
 use std::path::PathBuf;
@@ -22,8 +23,9 @@ use crate::operation::pod_facts::PodFacts;
 use crate::operation::{Context, Failure, Note, networks};
 use crate::plan::Attachment;
 
-/// An identity that no network namespace has. A reconstructed sandbox gets it if the runtime passes
-/// the network namespace of another recorded sandbox, because that namespace must not be changed.
+/// An identity that no network namespace has. A reconstructed sandbox gets this identity if the
+/// runtime passes the network namespace of another recorded sandbox, because that namespace must
+/// not be changed.
 const NO_NETNS: &str = "none";
 
 /// The time limit for asking the cluster which networks the pod selects. After that time the DEL
@@ -35,17 +37,17 @@ const AT_ONCE: Duration = Duration::from_secs(1);
 pub(in crate::operation) struct Unrecorded {
     /// The sandbox, as an ADD of Jackfield would have recorded it.
     pub(in crate::operation) sandbox: Sandbox,
-    /// Whether there is any sign that the sandbox is attached. If there is none, a failure to
-    /// detach it is only noted, because runtimes repeat DELs and send DELs for sandboxes that were
-    /// never attached.
+    /// Whether there is any sign that the sandbox is attached. If there is no sign, a failure to
+    /// detach the sandbox is only a note, because runtimes repeat DELs and send DELs for sandboxes
+    /// that were never attached.
     pub(in crate::operation) is_attached: bool,
     /// Whether Multus' cache contains the sandbox.
     pub(in crate::operation) is_of_multus: bool,
 }
 
-/// Reconstructs the sandbox `key`. `lost` is true if the sandbox had a record, which cannot be
-/// read. Returns `None` if Jackfield has already adopted the sandbox from Multus, or if there is
-/// nothing to detach.
+/// Reconstructs the sandbox `key`. `lost` is true if the sandbox had a record that cannot be used.
+/// Returns `None` if Jackfield has already adopted the sandbox from Multus, or if there is nothing
+/// to detach.
 ///
 /// # Errors
 /// If there is a sign that the sandbox is attached, but the configuration of the cluster network
@@ -107,7 +109,8 @@ pub(in crate::operation) fn find(
 }
 
 /// Returns the interfaces in the pod other than `lo` and the one in `key`, if no recorded sandbox
-/// uses this network namespace. They may stem from a record that was deleted with the journal.
+/// uses this network namespace. Such an interface may belong to an attachment whose record was
+/// deleted with the journal.
 fn interfaces(context: &Context<'_>, key: &Key) -> Vec<String> {
     let netns = context.request.call.netns.as_deref();
     let netns = netns.and_then(|path| PodNetns::open(path).ok());
@@ -121,8 +124,9 @@ fn interfaces(context: &Context<'_>, key: &Key) -> Vec<String> {
 }
 
 /// Returns the attachments that a sandbox without a record probably has: the cluster network, and
-/// the networks that the pod selects now. With `others`, only selected networks with one of these
-/// interfaces count. There is no better source than the pod's current selection.
+/// the networks that the pod selects now. With `others`, the result contains a selected network
+/// only if its interface is in `others`. There is no better source than the pod's current
+/// selection.
 ///
 /// # Errors
 /// If the configuration of the cluster network cannot be found.
@@ -188,8 +192,8 @@ fn answer_at_once(context: &Context<'_>, inquiry: &Inquiry) -> Option<Answer> {
 
 fn from_cache(context: &Context<'_>, key: &Key, cached: CachedSandbox) -> Sandbox {
     let now = context.request.call.args.to_string();
-    // Multus added arguments of its own to CNI_ARGS, and the DEL must pass the same arguments as
-    // the ADD.
+    // Multus added its own arguments to CNI_ARGS, and the DEL must pass the same arguments as the
+    // ADD.
     let mut args = cached.attachments.iter().map(|one| &one.args);
     let args = args.find(|args| !args.is_empty()).cloned();
     let args = args.unwrap_or(now);
@@ -212,8 +216,8 @@ fn sandbox(
 ) -> Sandbox {
     let (attachments, results): (Vec<_>, Vec<_>) = attachments.unzip();
     let given = context.request.call.netns.clone();
-    // Only the path of this call gets an identity. The path in the cache does not show to which
-    // namespace it referred when Multus used it.
+    // Only the path of this call gets an identity. The cache does not show to which namespace its
+    // path referred when Multus used the path.
     let opened = given.as_deref().and_then(|path| PodNetns::open(path).ok());
     let identity = opened.map_or_else(String::new, |netns| netns.id().to_string());
     let there = context.host.journal.containers_in(&identity);

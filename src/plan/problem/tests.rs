@@ -47,16 +47,16 @@ fn reasons() {
         ),
         (
             Reason::Configuration(ConfigurationProblem::NoName("/n.conf".to_owned())),
-            "/n.conf has no name; add the key name",
+            "/n.conf has no name; add the key \"name\"",
         ),
         (
             Reason::Undeclared {
                 capability: "infinibandGUID".to_owned(),
                 plugins: vec![plugin(), "tuning".parse().unwrap()],
             },
-            "infiniband-guid was requested and no plugin of macvlan, tuning declares the capability \
-             infinibandGUID; add \"capabilities\": {\"infinibandGUID\": true} to the definition or \
-             drop the request",
+            "the pod requests infiniband-guid, but no plugin of the chain (macvlan, tuning) \
+             declares the capability infinibandGUID; add \"capabilities\": \
+             {\"infinibandGUID\": true} to the definition or drop the request",
         ),
         (
             Reason::NoTime,
@@ -65,7 +65,7 @@ fn reasons() {
         ),
         (
             Reason::Device(AssignError::Twice("d".to_owned())),
-            "deviceID \"d\" is named for two networks of the pod; give each its own",
+            "deviceID \"d\" is named for two networks of the pod; name one device per network",
         ),
         (
             Reason::DeviceInfoDir("/d".into()),
@@ -114,7 +114,7 @@ fn configuration_problems() {
                 origin: origin(),
                 bytes: 9_000_000,
             },
-            "/n.conf: with it the configurations of the pod's networks have 9000000 bytes; \
+            "/n.conf: the configurations of the pod's networks up to this one have 9000000 bytes; \
              8388608 are allowed; make them smaller or select fewer",
         ),
         (
@@ -205,8 +205,8 @@ fn restrictions() {
                 definition: "other".to_owned(),
                 global: vec!["default".to_owned(), "infra".to_owned()],
             },
-            "namespaceIsolation keeps pods of namespace pods from definitions of namespace other; \
-             define it in pods or in one of globalNamespaces default, infra",
+            "namespaceIsolation does not let pods of namespace pods use definitions of namespace \
+             other; define the network in pods or in one of globalNamespaces default, infra",
         ),
         (
             Restriction::PodArgs {
@@ -218,9 +218,8 @@ fn restrictions() {
         ),
         (
             Restriction::ClusterName("cluster".parse().unwrap()),
-            "its name cluster is also the cluster network's, so it would use up that network's \
-             addresses; \
-             give it a name of its own",
+            "its name cluster is also the cluster network's name, so it would use up the cluster \
+             network's addresses; choose another name",
         ),
         (
             Restriction::ListKey {
@@ -311,7 +310,7 @@ fn remarks() {
         (
             PlanRemark::MultusNamespace(network()),
             "annotation v1.multus-cni.io/default-network: net has no namespace, so it is looked up \
-             in multusNamespace kube-system, not in the pod's",
+             in multusNamespace kube-system, not in the pod's namespace",
         ),
         (
             PlanRemark::InterfaceIgnored {

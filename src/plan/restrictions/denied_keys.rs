@@ -1,4 +1,5 @@
-//! Searches configurations for the keys that a policy denies by their dotted paths.
+//! Searches configurations for denied keys. A policy names a denied key by its path, such as
+//! `ipam.dataDir`.
 //!
 //! Keys are compared as Go plugins compare them, so that no spelling of a key gets past the policy.
 //! Only objects and lists are parsed, so that a value that some parsers refuse cannot hide a key.
@@ -18,8 +19,8 @@ pub(super) fn denied_key<'k>(object: &RawObject, paths: &'k [String]) -> Option<
     first_of(object, &denied)
 }
 
-/// Returns one of the denied `paths` if the pod's `cni-args`, as a plugin's `args.cni`, set a key
-/// at or below that path.
+/// Returns one of the denied `paths` if the pod's `cni-args` set a key at or below that path.
+/// Plugins get `cni-args` as `args.cni`.
 pub(super) fn denied_pod_key<'k>(cni_args: &RawObject, paths: &'k [String]) -> Option<&'k str> {
     if cni_args.is_empty() {
         return None;

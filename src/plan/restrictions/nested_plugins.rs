@@ -5,17 +5,17 @@ use serde_json::value::RawValue;
 use crate::cni::RawObject;
 use crate::cni::json::same_key;
 
-/// The keys under which some plugins hold the configurations of plugins that they execute.
+/// The keys under which some plugins have the configurations of plugins that they execute.
 const DELEGATES: [&str; 3] = ["delegate", "delegates", "plugins"];
-/// The depth to which nested lists are searched; host-local's `ranges` nest two lists. Each level
-/// parses its lists again, so a policy refuses lists that nest deeper.
+/// The depth to which the search follows nested lists. For example, host-local's `ranges` nest two
+/// lists. Each level parses its lists again, so a policy refuses lists that nest deeper.
 pub(in crate::plan) const LISTS: usize = 4;
 /// The depth to which the search follows plugins that execute other plugins. Each level parses its
 /// configurations again.
 pub(in crate::plan) const LEVELS: usize = 8;
-/// The cost of parsing one object, in bytes in addition to its text.
+/// The cost of parsing one object, in addition to the length of its text, in bytes.
 const OBJECT: usize = 64;
-/// The bytes that each level may parse in addition to the length of the configuration.
+/// How many bytes each level may parse in addition to the length of the configuration.
 const SHORT: usize = 4 << 10;
 
 /// A plugin of a chain and the plugins below it, parsed level by level.
@@ -71,8 +71,8 @@ impl Iterator for NestedPlugins {
     }
 }
 
-/// The configurations of the plugins that a plugin executes itself. Most plugins keep them in
-/// `ipam`, flannel keeps one in `delegate`.
+/// The configurations of the plugins that a plugin executes itself. Most plugins have one in
+/// `ipam`; flannel has one in `delegate`.
 ///
 /// `None` if lists nest deeper than [`LISTS`], or if there is no more `room`. The room limits the
 /// work on objects that can be read in two ways, since their number can double at each level.
@@ -85,7 +85,7 @@ fn below(object: &RawObject, room: &mut usize) -> Option<Vec<NestedPlugin>> {
             objects(raw, LISTS, room, &mut configs)?;
             for config in configs {
                 if !is_ipam && config.get("type").is_none() {
-                    // Without `type`, the object may hold several configurations by name.
+                    // An object without `type` may contain several configurations by name.
                     let mut by_name = Vec::new();
                     let others = config.iter();
                     for (_, raw) in others.filter(|(key, _)| !is_of_delegates(key)) {

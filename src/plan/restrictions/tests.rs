@@ -38,7 +38,7 @@ fn a_type_that_only_some_parsers_read_is_refused() {
         assert_eq!(
             check(&[], Vec::new(), hidden),
             Ok(()),
-            "without a policy the plugin judges it"
+            "without a policy, only the plugin checks its type"
         );
     }
 }

@@ -51,7 +51,7 @@ fn the_name_of_a_resource_has_a_limit() {
             json!({"k8s.v1.cni.cncf.io/resourceName": name});
         story.problem()
     };
-    assert_eq!(of(253).0, 104, "no device plugin has it");
+    assert_eq!(of(253).0, 104, "no device plugin has the resource");
     let (code, _, reason) = of(254);
     assert_eq!(code, 102);
     let Reason::Configuration(ConfigurationProblem::Unusable(report)) = reason else {

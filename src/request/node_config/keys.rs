@@ -15,7 +15,7 @@ pub(in crate::request) struct Keys<'a> {
     /// The path of the object; empty for the configuration itself.
     path: String,
     known: RefCell<Vec<&'a str>>,
-    /// One line for each unknown key of the objects inside.
+    /// One line for each unknown key of nested objects.
     warnings: RefCell<Vec<String>>,
 }
 
@@ -44,7 +44,7 @@ impl<'a> Keys<'a> {
         })
     }
 
-    /// A string; `None` when it is empty, as for programs in Go.
+    /// A string; `None` when it is empty, as Go programs treat it.
     pub(super) fn text(&self, key: &'a str) -> Result<Option<String>, NodeConfigError> {
         Ok(self.read::<String>(key)?.filter(|text| !text.is_empty()))
     }
@@ -99,7 +99,7 @@ impl<'a> Keys<'a> {
         Ok(value)
     }
 
-    /// The keys as they are written.
+    /// The keys as the configuration spells them.
     pub(in crate::request) fn written(&self) -> impl Iterator<Item = &'a str> {
         self.object.iter().map(|(key, _)| key)
     }
@@ -110,12 +110,12 @@ impl<'a> Keys<'a> {
         self.written().filter(is_unknown)
     }
 
-    /// The keys that were read, and the warnings about the objects inside.
+    /// The keys that were read, and the warnings about nested objects.
     pub(super) fn into_known(self) -> (Vec<&'a str>, Vec<String>) {
         (self.known.into_inner(), self.warnings.into_inner())
     }
 
-    /// An invalid value.
+    /// The error for an invalid value.
     pub(in crate::request) fn invalid(
         &self,
         key: &str,

@@ -20,7 +20,7 @@ pub const ACCEPTED: [&str; 12] = [
     "ipam",
 ];
 
-/// Keys of Multus' own process, which have no effect here.
+/// Keys of Multus' own process, which have no effect in Jackfield.
 pub const MULTUS_ONLY: [&str; 2] = ["retryDeleteOnError", "socketDir"];
 
 /// The largest number of warnings that name a key.
@@ -36,15 +36,15 @@ pub fn keys() -> Vec<String> {
     known.into_iter().map(str::to_owned).collect()
 }
 
-/// One line for each key without an effect, including keys of nested objects. A misspelt
-/// restriction would otherwise restrict nothing without notice.
+/// One line for each key without an effect, including keys of nested objects. Without a warning, a
+/// misspelt restriction would silently restrict nothing.
 pub(super) fn warnings(keys: Keys<'_>) -> Vec<String> {
     let is = |key: &str, names: &[&str]| names.iter().any(|name| name.eq_ignore_ascii_case(key));
     let unknown = keys.unknown();
     let unknown = unknown.filter(|key| !key.starts_with("cni.dev/") && !is(key, &ACCEPTED));
     let mut warnings: Vec<String> = unknown
         .map(|key| match is(key, &MULTUS_ONLY) {
-            true => format!("key {key:?} of the node configuration has no effect here"),
+            true => format!("key {key:?} of the node configuration has no effect in Jackfield"),
             false => format!("unknown key {key:?} in the node configuration; it is ignored"),
         })
         .collect();

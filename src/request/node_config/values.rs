@@ -1,4 +1,4 @@
-//! The keys whose values need more than a check of their type.
+//! The keys whose values need further checks besides their type.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -10,7 +10,7 @@ use super::{ClusterNetwork, NodeConfigError, Source, ValueError};
 use crate::cni::{NameError, NetworkConfig};
 use crate::npwg::object_ref::is_label;
 
-/// How many `defaultNetworks` or `delegates` a configuration may have.
+/// The maximum number of `defaultNetworks`, and of `delegates`.
 pub(super) const MAX_DEFAULT_NETWORKS: usize = 32;
 
 impl<'a> Keys<'a> {

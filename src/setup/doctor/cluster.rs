@@ -14,7 +14,7 @@ enum OtherAgent {
     #[error("the agent serves node {theirs}, but this is node {ours}")]
     Node { theirs: String, ours: String },
     /// The agent has a different release.
-    #[error("the agent is of release {theirs}, and this is {ours}")]
+    #[error("the agent has release {theirs}, but this is release {ours}")]
     Release { theirs: String, ours: String },
 }
 
@@ -73,18 +73,18 @@ fn agent(
     let ours = version().to_string();
     if *theirs != ours {
         let theirs = theirs.to_owned();
-        let remedy = "bring both to one release, unless an upgrade is under way";
+        let remedy = "install one release of both, unless an upgrade is in progress";
         findings.add(&about, OtherAgent::Release { theirs, ours }, remedy);
     }
     if let Some(cause) = &census.unreachable {
-        let remedy = "see in the agent's log why the API server does not answer it";
+        let remedy = "find in the agent's log why the API server does not answer";
         findings.add(about, cause.clone(), remedy);
     } else if !census.listed {
         findings.add(
             about,
             "the agent has not been able to list pods and definitions since it started",
-            "look into the agent's log; the API server, its token or deploy/rbac.yaml is the \
-             reason",
+            "read the agent's log; the cause is the API server, the agent's token or \
+             deploy/rbac.yaml",
         );
     }
 }
@@ -109,7 +109,7 @@ mod tests {
                     theirs: theirs(),
                     ours: ours(),
                 },
-                "the agent is of release a, and this is b",
+                "the agent has release a, but this is release b",
             ),
         ] {
             assert_eq!(problem.to_string(), expected);

@@ -89,7 +89,8 @@ pub(super) fn read(options: &Options, mut findings: Findings<'_>) -> Option<Usab
     })
 }
 
-/// Finds the file, and what the runtime would pass to Jackfield on stdin from it.
+/// Finds the file of the configuration, and what the runtime would pass from this file to Jackfield
+/// on stdin.
 fn find(options: &Options, findings: &mut Findings<'_>) -> (PathBuf, Option<RawObject>) {
     let paths = &options.paths;
     if let Some(file) = &options.conf {
@@ -131,7 +132,7 @@ fn find(options: &Options, findings: &mut Findings<'_>) -> (PathBuf, Option<RawO
 fn warn(file: &Path, request: &Request, findings: &mut Findings<'_>) {
     let config = &request.config;
     for warning in &config.warnings {
-        let remedy = "correct the key, or take it out; docs/configuration.md has them all";
+        let remedy = "correct the key, or remove it; docs/configuration.md lists all keys";
         findings.add(file.display(), warning.clone(), remedy);
     }
     if let Some(indicator) = &config.readiness_indicator

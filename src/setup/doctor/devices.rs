@@ -107,8 +107,8 @@ fn unrestored(context: &Context<'_>, findings: &mut Findings<'_>) {
     }
 }
 
-/// Sends a test request to kubelet. Returns whether a device plugin may have devices on this node,
-/// which is false if all devices come from DRA drivers.
+/// Sends a test request to kubelet. Returns whether a device plugin may have devices on this node.
+/// If all devices come from DRA drivers, this is false.
 fn pod_resources(context: &Context<'_>, findings: &mut Findings<'_>) -> bool {
     let socket = &context.request.config.pod_resources_socket;
     let (namespace, name, resource) = NO_POD;

@@ -194,8 +194,10 @@ impl Findings<'_> {
         place: impl fmt::Display,
         problem: impl Problem + 'static,
     ) {
-        let others = format!("there are more than {MOST} of these, and the others are left out");
-        let others = Advised(others, "correct these, then look again");
+        let others = format!(
+            "there are more than {MOST} findings of this check, and the others are left out"
+        );
+        let others = Advised(others, "correct these, then run doctor again");
         let diagnostic = match self.diagnosis.count(self.check) {
             0..MOST => Diagnostic::new(place, problem),
             MOST => Diagnostic::new(place, others),
@@ -206,7 +208,7 @@ impl Findings<'_> {
         self.diagnosis.findings.push(finding);
     }
 
-    /// Notes that the check found no problem, unless it has findings.
+    /// Notes what the check examined, unless the check has findings.
     pub(super) fn fine(&mut self, what: impl Into<String>) {
         let check = self.check;
         if self.diagnosis.count(check) == 0 {
@@ -220,8 +222,8 @@ impl Findings<'_> {
         self.diagnosis.count(check) > 0
     }
 
-    /// Notes the devices and addresses that only this sandbox may have. The doctor lists their
-    /// pods, because the error of an ADD that wants one of them does not name a pod of a different
+    /// Notes the devices and addresses that only this sandbox may have. The doctor lists the pods
+    /// that have them. If an ADD needs one of them, its error does not name a pod of a different
     /// namespace.
     pub(super) fn add_uses(&mut self, sandbox: &Sandbox) {
         let header = &sandbox.header;

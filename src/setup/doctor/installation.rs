@@ -16,10 +16,10 @@ enum InstallationProblem {
     #[error("no configuration of the cluster network: {0}")]
     NoNetwork(NoNetwork),
     /// Users other than root can write to a path, which has this mode.
-    #[error("other users than root can write there (mode {0:o}), and so decide what runs as root")]
+    #[error("users other than root can write there (mode {0:o}), and so decide what runs as root")]
     Writable(u32),
     /// The installed release differs from this release.
-    #[error("it is release {installed}, and this is {ours}")]
+    #[error("it is release {installed}, but this is release {ours}")]
     OtherRelease {
         /// The installed release.
         installed: semver::Version,
@@ -29,7 +29,7 @@ enum InstallationProblem {
     /// The installer made repairs within the last 10 minutes.
     #[error(
         "repaired {count} times within the last 10 minutes{}",
-        if *count >= REPAIRS { ", and then given up" } else { "" }
+        if *count >= REPAIRS { ", then given up" } else { "" }
     )]
     Repaired { count: usize },
 }
@@ -140,7 +140,8 @@ fn installed(paths: &HostPaths, manifest: &Manifest, findings: &mut Findings<'_>
     let count = manifest.recent_repairs().count();
     if count > 0 {
         let problem = InstallationProblem::Repaired { count };
-        let remedy = "find in the log of install --watch which program changes it, and stop that";
+        let remedy =
+            "find in the log of install --watch which program changes it, and stop that program";
         findings.add(paths.conf_dir.display(), problem, remedy);
     }
 }
@@ -154,7 +155,7 @@ mod tests {
         for (problem, expected) in [
             (
                 InstallationProblem::Writable(0o777),
-                "other users than root can write there (mode 777), and so decide what runs as root",
+                "users other than root can write there (mode 777), and so decide what runs as root",
             ),
             (
                 InstallationProblem::Repaired { count: 2 },
@@ -162,7 +163,7 @@ mod tests {
             ),
             (
                 InstallationProblem::Repaired { count: 3 },
-                "repaired 3 times within the last 10 minutes, and then given up",
+                "repaired 3 times within the last 10 minutes, then given up",
             ),
         ] {
             assert_eq!(problem.to_string(), expected);

@@ -12,7 +12,7 @@ use crate::operation::Context;
 use crate::operation::recovery::retire::has_netns;
 use crate::setup::HostPaths;
 
-/// A path that has no network namespace, for a DEL that must not enter a namespace.
+/// A path without a network namespace, for the command of a DEL that must not enter a namespace.
 const NO_NETNS: &str = "/run/netns/gone";
 /// The remedy for a sandbox whose pod is unknown.
 const WITHOUT_POD: &str = "let the runtime remove the container, or detach it by jackfield gc";
@@ -45,7 +45,9 @@ enum RecordProblem {
     #[error("its record {0} ends in a partial line, because of a full disk or a killed process")]
     Torn(PathBuf),
     /// The ADD was interrupted before it ended.
-    #[error("its ADD ended half way and {owed} attachments are on record: the runtime sent no DEL")]
+    #[error(
+        "its ADD was interrupted and {owed} attachments are on record: the runtime sent no DEL"
+    )]
     Incomplete {
         /// How many attachments are on record.
         owed: usize,
@@ -97,7 +99,7 @@ pub(super) fn look(
         |it: &&Damaged| !matches!(it.cause, RecordError::CutOff) || age(&it.path) > at_work;
     for damaged in survey.damaged.iter().filter(is_damaged) {
         let remedy = "leave it where it is: the DEL of its pod detaches as much as possible and \
-                      puts it aside";
+                      moves it to quarantine/";
         findings.add(damaged.path.display(), damaged.cause.to_string(), remedy);
     }
     for aside in &survey.quarantined {
@@ -117,8 +119,8 @@ pub(super) fn look(
     for path in journal.half_adopted() {
         findings.add(
             path.display(),
-            "the takeover of a pod from Multus ended half way",
-            "nothing to do: the next GC removes the file, and the DEL of the pod starts over",
+            "the takeover of a pod from Multus was interrupted",
+            "nothing to do: the next GC removes the file, and the DEL of the pod starts again",
         );
     }
     let count = survey.records.len();
@@ -158,7 +160,7 @@ fn rebooted(
 fn examine(context: &Context<'_>, conf: &Path, record: &Surveyed, findings: &mut Findings<'_>) {
     let header = &record.sandbox.header;
     let about = about(header);
-    // The check of owed detachments reports this sandbox.
+    // The check of owed detachments reports such a sandbox.
     if context.host.journal.owed(&header.key()).is_some() {
         return;
     }
@@ -210,10 +212,10 @@ fn missing_interfaces(
     }
 }
 
-/// The remedy for a sandbox for which the runtime may still send DEL.
+/// The remedy for a sandbox for which the runtime may still send a DEL.
 fn unless_the_runtime_does(command: Option<String>) -> String {
     match command {
-        Some(command) => format!("unless the runtime still does, {command}"),
+        Some(command) => format!("if the runtime sends no DEL later, {command}"),
         None => WITHOUT_POD.to_owned(),
     }
 }
@@ -263,7 +265,7 @@ mod tests {
     fn the_remedy_is_a_command_where_the_pod_is_known() {
         assert_eq!(
             unless_the_runtime_does(Some("run this".to_owned())),
-            "unless the runtime still does, run this"
+            "if the runtime sends no DEL later, run this"
         );
         assert_eq!(
             unless_the_runtime_does(None),
@@ -271,7 +273,7 @@ mod tests {
         );
         assert_eq!(
             RecordProblem::Incomplete { owed: 2 }.to_string(),
-            "its ADD ended half way and 2 attachments are on record: the runtime sent no DEL"
+            "its ADD was interrupted and 2 attachments are on record: the runtime sent no DEL"
         );
     }
 }

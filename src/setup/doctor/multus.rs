@@ -1,4 +1,4 @@
-//! Checks Multus' cache, which Jackfield needs for the DEL of pods that Multus attached.
+//! Checks Multus' cache. Jackfield needs it to detach pods that Multus attached.
 
 use super::Findings;
 use crate::cni::InterfaceName;

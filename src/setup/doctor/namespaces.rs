@@ -15,8 +15,8 @@ use crate::setup::manifest::Manifest;
 )]
 struct LostNamespaces(Vec<String>);
 
-/// Reports such namespaces if they were created after Jackfield was installed. The runtime called
-/// Jackfield for each of them, so their records were lost.
+/// Reports the namespaces that were created after Jackfield was installed. The runtime called
+/// Jackfield for each of these namespaces, so their records were lost.
 pub(super) fn look(paths: &HostPaths, records: &[Surveyed], findings: &mut Findings<'_>) {
     let manifest = Manifest::read(paths).ok().flatten();
     let installed = manifest.map(|manifest| manifest.installed);

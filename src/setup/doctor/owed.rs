@@ -7,14 +7,14 @@ use super::Findings;
 use crate::cluster::{Census, OwedWrites, PodName};
 use crate::operation::Context;
 
-/// The age at which a write is late. The agent normally makes writes at once.
+/// The age at which a write is late. The agent normally sends each write immediately.
 const LATE: Duration = Duration::from_secs(60);
 
 /// What is owed.
 #[derive(Debug, thiserror::Error)]
 enum OwedProblem {
     /// A sandbox could not be detached.
-    #[error("it could not be detached, {attempts} times so far: {cause}")]
+    #[error("it could not be detached in {attempts} attempts: {cause}")]
     Detachment {
         /// How often Jackfield tried.
         attempts: u32,
@@ -25,7 +25,10 @@ enum OwedProblem {
     #[error("it cannot be read: {0}")]
     Unreadable(io::Error),
     /// Writes wait for the API server.
-    #[error("{count} writes to the API server wait, that of pod {oldest} for {} s", age.as_secs())]
+    #[error(
+        "{count} writes to the API server wait; the oldest, of pod {oldest}, waits for {} s",
+        age.as_secs()
+    )]
     Writes {
         /// The number of writes.
         count: usize,
@@ -68,7 +71,7 @@ fn writes(context: &Context<'_>, late: Duration, findings: &mut Findings<'_>) {
     survey.waiting.retain(|(_, age)| *age >= late);
     let count = survey.waiting.len();
     if let Some((oldest, age)) = survey.waiting.into_iter().max_by_key(|(_, age)| *age) {
-        let remedy = "start the agent, or see in its log why the API server refuses them";
+        let remedy = "start the agent, or find in its log why the API server refuses them";
         findings.add(dir, OwedProblem::Writes { count, oldest, age }, remedy);
     }
     for file in survey.broken {

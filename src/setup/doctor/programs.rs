@@ -19,7 +19,7 @@ pub(super) fn look(
     let networks = match every_network(context, definitions) {
         Ok(networks) => networks,
         Err(failure) => {
-            // If the check of the cluster has findings, it has reported this already.
+            // If the check of the cluster has findings, they already include this failure.
             if !findings.has_any_of(Check::Cluster) {
                 let remedy = "start the agent, or correct the node configuration";
                 findings.add("networks", failure, remedy);

@@ -12,9 +12,9 @@ use crate::private_dir;
 const FOLDER: &str = ".jackfield";
 const LOCK: &str = "lock";
 
-/// Refuses a folder that has no manifest, but the only copy of a file, because the path of that
-/// file was only in the manifest. Copies of files that are still in place are not refused: an
-/// installation that was interrupted early leaves them behind.
+/// Refuses a folder that has no manifest but contains the only copy of a file, because only the
+/// manifest had the path of that file. Accepts copies of files that are still in place, because an
+/// installation that was interrupted early leaves such copies.
 pub(super) fn refuse_lost_copies(paths: &HostPaths) -> Result<(), SetupError> {
     let folder = folder(paths);
     let before = folder.join(BEFORE);

@@ -1,4 +1,5 @@
-//! The cluster network of a configuration that names it, instead of following the directory.
+//! The cluster network of a configuration that names one, instead of using the first network of the
+//! directory.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +14,7 @@ use crate::setup::{HostPaths, NAME, SetupError};
 /// name a file that this process can see.
 ///
 /// # Errors
-/// Why the file contains no usable network. Every pod would fail with it.
+/// Why the file contains no usable network. With this file, every pod would fail.
 pub(super) fn network(
     conf: &OurConf,
     paths: &HostPaths,

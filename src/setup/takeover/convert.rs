@@ -1,6 +1,6 @@
-//! Converts Multus' configuration to ours. Keys with the same meaning stay, and keys that only
-//! Multus' own processes use are dropped. A default of Multus that differs from ours is written
-//! out.
+//! Converts Multus' configuration to ours. Keeps keys with the same meaning, and drops keys that
+//! only Multus' own processes use. If a default of Multus differs from ours, adds the key with
+//! Multus' default.
 
 use std::path::Path;
 
@@ -110,8 +110,8 @@ fn is(key: &str, known: &[&str]) -> bool {
     known.iter().any(|known| known.eq_ignore_ascii_case(key))
 }
 
-/// Drops a log level that neither Multus nor Jackfield supports. Multus only logs a complaint about
-/// it.
+/// Drops a log level that neither Multus nor Jackfield supports. Multus only logs that it does not
+/// know the level.
 fn log_level(ours: &mut RawObject, remarks: &mut Vec<TakeoverRemark>) {
     let Some(level) = ours.read::<String>("logLevel").ok().flatten() else {
         return;
@@ -142,8 +142,8 @@ fn on_host(paths: &HostPaths, ours: &mut RawObject, key: &str, chroot: Option<&s
     }
 }
 
-/// Keeps only one of `clusterNetwork` and `delegates`, because Jackfield does not accept both. Like
-/// Multus, this prefers `clusterNetwork`.
+/// Keeps only one of `clusterNetwork` and `delegates`, because Jackfield does not accept both.
+/// Prefers `clusterNetwork`, like Multus.
 fn cluster_network(ours: &mut RawObject, remarks: &mut Vec<TakeoverRemark>) {
     if !ours.contains("delegates") {
         return;
@@ -161,7 +161,8 @@ fn named(ours: &RawObject) -> Option<String> {
     named.filter(|name| !name.is_empty())
 }
 
-/// Follows the first network of the directory if Multus does so.
+/// Removes `clusterNetwork` if it names the first network of the directory, so that our
+/// configuration always uses the first network, as Multus does.
 fn follow(ours: &mut RawObject, runtime: &Directory, paths: &HostPaths) {
     let named = named(ours);
     let Ok((first, _)) = runtime.cluster_network() else {

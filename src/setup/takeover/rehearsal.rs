@@ -30,7 +30,7 @@ const NETWORKS: Duration = Duration::from_secs(60);
 pub struct Rehearsal {
     /// How many pods would fail.
     pub failing: usize,
-    /// All findings; the last finding is the total.
+    /// All findings. The last finding contains the totals.
     pub findings: Vec<RehearsalFinding>,
 }
 
@@ -165,8 +165,9 @@ fn add(
     ))
 }
 
-/// Converts the host's paths in a request to paths of this process, since a container has the
-/// host's directories elsewhere. Drops the readiness indicator, which does not depend on a pod.
+/// Converts the host's paths in a request to paths of this process, because a container has the
+/// host's directories at other paths. Drops the readiness indicator, which does not depend on a
+/// pod.
 fn in_this_process(paths: &HostPaths, mut request: Request) -> Request {
     let node = &mut request.config;
     node.readiness_indicator = None;

@@ -1,5 +1,5 @@
-//! The sandboxes that are on record at an uninstall. The uninstall detaches sandboxes that are
-//! gone, and keeps the records of pods that still run.
+//! The sandboxes that are on record at an uninstall. The uninstall detaches the sandboxes whose
+//! pods are gone, and keeps the records of pods that still run.
 
 use std::path::Path;
 use std::time::Duration;

@@ -20,8 +20,8 @@ pub enum Mismatch {
          the name"
     )]
     AlternativeName(String),
-    /// The delegate answered this interface name instead of `CNI_IFNAME`.
-    #[error("the delegate answered interface {0:?}; make it use CNI_IFNAME")]
+    /// The delegate returned this interface name instead of `CNI_IFNAME`.
+    #[error("the delegate returned interface {0:?}; make it use CNI_IFNAME")]
     AnsweredName(String),
     /// The interface is on a different device than the allocated device.
     #[error(
@@ -34,14 +34,14 @@ pub enum Mismatch {
         /// The names of the interface's device.
         found: Vec<String>,
     },
-    /// The delegate answered a different device than the allocated device.
+    /// The delegate returned a different device than the allocated device.
     #[error(
-        "the delegate answered device {found:?}, not the allocated {expected}; make it use deviceID"
+        "the delegate returned device {found:?}, not the allocated {expected}; make it use deviceID"
     )]
     AnsweredDevice {
         /// The allocated device.
         expected: String,
-        /// The answered device.
+        /// The returned device.
         found: String,
     },
     /// The kernel does not report the interface's device, so this allocated device cannot be
@@ -125,13 +125,13 @@ pub enum Mismatch {
     },
     /// The hardware address of a result is invalid.
     #[error(
-        "the delegate answered {0:?}, which is not a hardware address; make it answer octets \
+        "the delegate returned {0:?}, which is not a hardware address; make it return octets \
          separated by colons"
     )]
     BrokenHardwareAddress(String),
     /// The result has no hardware address, and there is no kernel interface to check.
     #[error(
-        "hardware address {0} was requested, but the delegate answered none; check it on the \
+        "hardware address {0} was requested, but the delegate returned none; check it on the \
          device's physical function"
     )]
     NoHardwareAddress(RequestedMac),
@@ -149,11 +149,11 @@ pub enum Mismatch {
     },
     /// The MTU differs.
     #[error(
-        "its MTU is {found}, but the delegate answered {expected}; configure an MTU that the device \
+        "its MTU is {found}, but the delegate returned {expected}; configure an MTU that the device \
          supports"
     )]
     Mtu {
-        /// The answered MTU.
+        /// The returned MTU.
         expected: u32,
         /// The kernel's MTU.
         found: u32,
@@ -166,7 +166,8 @@ pub enum Mismatch {
     NoCarrier,
     /// An IP address is missing, or its prefix differs.
     #[error(
-        "IP address {expected} was {origin}, but it has {}; check the IPAM plugin and its range",
+        "IP address {expected} was {origin}, but the interface has {}; check the IPAM plugin and its \
+         range",
         listed(.found)
     )]
     Address {
@@ -195,9 +196,9 @@ pub enum Mismatch {
          peer"
     )]
     TentativeWithoutCarrier(IpNet),
-    /// The delegate answered a socket whose directory does not exist.
+    /// The delegate returned a socket whose directory does not exist.
     #[error(
-        "the delegate answered socket {0:?}, whose directory is missing; make it answer the \
+        "the delegate returned socket {0:?}, whose directory is missing; make it return the \
          absolute path of a socket"
     )]
     Socket(String),

@@ -21,8 +21,8 @@ const PRIORITIES: RangeInclusive<u8> = 0..=7;
 /// The value of a key, or [`None`] if the key is absent.
 type Read<T> = Result<Option<T>, KeyError>;
 
-/// Reads the settings that one plugin makes. The values have the format of the kernel's values in
-/// messages.
+/// Reads the settings that one plugin makes. The values have the same text form as the kernel's
+/// values.
 pub(super) fn read(body: &RawObject) -> [(&'static str, Read<String>); 8] {
     let switch = |key| one_of(body, key, &["on", "off"], Problem::Switch);
     let link_states = ["auto", "enable", "disable"];

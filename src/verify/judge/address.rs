@@ -14,8 +14,8 @@ use crate::verify::{Mismatch, Observed, Source, Weight};
 impl Judgement<'_> {
     pub(super) fn ip_addresses(&mut self, observed: &Observed, enslaved: Option<&str>) {
         let found = AddressSet::new(observed.addresses.iter().map(|found| found.address));
-        // The addresses of an enslaved interface move to the master, and the kernel removes its
-        // IPv6 addresses.
+        // The addresses of an enslaved interface move to the master, and the kernel removes the
+        // interface's IPv6 addresses.
         let weight = |source: Source| match enslaved {
             Some(_) => Weight::Warning,
             None => source.into(),
@@ -57,7 +57,7 @@ impl Judgement<'_> {
     }
 }
 
-/// The number of addresses that a finding names. A pod may have thousands.
+/// How many addresses a finding lists. A pod may have thousands.
 const LISTED: usize = 16;
 
 /// The addresses of an interface: all of them for comparison, the first ones for messages.

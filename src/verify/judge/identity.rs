@@ -18,8 +18,8 @@ impl Judgement<'_> {
         }
     }
 
-    /// Compares the PCI device that the delegate answered with the allocated one (CNI 1.1.0 §5 Add
-    /// Success: `pciID`). For a device in user space this is the only evidence.
+    /// Compares the PCI device in the delegate's result with the allocated device (CNI 1.1.0 §5 Add
+    /// Success: `pciID`). For a device in user space, the result is the only evidence.
     pub(super) fn answered_device(&mut self) {
         let answered = self.intended.interface();
         let answered = answered.and_then(|interface| interface.pci_id.as_deref());

@@ -220,9 +220,9 @@ fn the_interface_has_the_name_it_was_given() {
     );
     expect(&Asked::ips(&["10.1.1.5"]), &alias, &[(Demanded, part)]);
     let other = r#"{"interfaces":[{"name":"eth7","sandbox":"/a"}]}"#;
-    let part = "the delegate answered interface \"eth7\"";
+    let part = "the delegate returned interface \"eth7\"";
     expect(&Asked::nothing(other), &seen(), &[(Answered, part)]);
-    // A second interface in the sandbox is the delegate's own.
+    // A delegate may create a second interface in the sandbox.
     let more = r#"{"interfaces":[{"name":"eth7","sandbox":"/a"},{"name":"net1","sandbox":"/a"}]}"#;
     expect(&Asked::nothing(more), &seen(), &[]);
 }
@@ -230,7 +230,7 @@ fn the_interface_has_the_name_it_was_given() {
 #[test]
 fn the_mtu_is_compared_with_the_answered_one_if_any() {
     let answering = |mtu: &str| Asked::nothing(&answer(&format!(r#","mtu":{mtu}"#), ""));
-    let part = "its MTU is 1500, but the delegate answered 9000";
+    let part = "its MTU is 1500, but the delegate returned 9000";
     expect(&answering("9000"), &seen(), &[(Answered, part)]);
     expect(&answering("1500"), &seen(), &[]);
     expect(&answering("0"), &seen(), &[]);
@@ -270,7 +270,7 @@ fn vfio_and_vhost_need_no_interface_but_the_right_answer() {
         &gone(),
         &[],
     );
-    let part = "10.1.1.6 was requested, but it has 10.1.1.5/24;";
+    let part = "10.1.1.6 was requested, but the interface has 10.1.1.5/24;";
     expect(
         &user(Asked::ips(&["10.1.1.6"]).answered(&answering)),
         &gone(),
@@ -282,7 +282,7 @@ fn vfio_and_vhost_need_no_interface_but_the_right_answer() {
         &gone(),
         &[(Demanded, part)],
     );
-    let part = "hardware address 02:00:00:00:00:02 was requested, but the delegate answered none";
+    let part = "hardware address 02:00:00:00:00:02 was requested, but the delegate returned none";
     expect(
         &user(Asked::mac("02:00:00:00:00:02")),
         &gone(),

@@ -81,13 +81,13 @@ impl Victim {
             ("offering a device", Method::POST, slices, Some(empty),
                 "cannot create resource \"resourceslices\""),
             ("an event of another node", Method::POST, format!("{space}/events"), Some(by_another),
-                "its own node"),
+                "own node as its source"),
             ("an event as if by kubelet", Method::POST, format!("{space}/events"), Some(by_kubelet),
-                "signs its events with jackfield"),
-            ("a large event", Method::POST, format!("{space}/events"), Some(large), "nothing beside it"),
+                "must name jackfield"),
+            ("a large event", Method::POST, format!("{space}/events"), Some(large), "no annotations, labels"),
             ("an event about another node", Method::POST, "/api/v1/namespaces/default/events".into(),
-                Some(of_a_node), "its own node alone"),
-            ("an event about a kind", Method::POST, format!("{space}/events"), Some(of_a_kind), "of pods and"),
+                Some(of_a_node), "and its own node"),
+            ("an event about a kind", Method::POST, format!("{space}/events"), Some(of_a_kind), "about pods and"),
             ("a token", Method::POST, token, Some(json!({"spec": {}})),
                 "cannot create resource \"serviceaccounts/token\""),
         ];
@@ -104,8 +104,8 @@ impl Victim {
     fn refuses_writes_of_status(&self, agent: &Admin) {
         let pods = format!("/api/v1/namespaces/{}/pods", self.namespace);
         let own = |of: Value| json!({ "metadata": of });
-        let (alone, as_it_was) = ("network-status alone", "labels, finalizers or owners");
-        let far = "writes to pods of its own node alone: the pod is on node-far";
+        let (alone, as_it_was) = ("only the annotation", "labels, finalizers or owners");
+        let far = "write only to pods of its own node: the pod is on node-far";
         for (what, pod, patch, expected) in [
             ("another node's pod", "far", annotated(STATUS, "[]"), far),
             ("another annotation", "web", annotated("own", "y"), alone),
@@ -132,7 +132,7 @@ impl Victim {
                 "a pod's phase",
                 "web",
                 json!({"status": {"phase": "Failed"}}),
-                "does not change a pod's status",
+                "may not change a pod's status",
             ),
             (
                 "labels",

@@ -61,7 +61,11 @@ fn a_manifest_that_is_gone_loses_nothing_of_what_was_replaced() {
     for outcome in [setup.install(&[]), setup.uninstall(&[])] {
         refused(
             &outcome,
-            &[&named, "manifest is gone", "put it back where it was"],
+            &[
+                &named,
+                "is the only copy of a replaced file",
+                "move it back to its original path",
+            ],
         );
     }
     // As it says.
@@ -186,7 +190,7 @@ fn a_journal_that_is_to_move_from_under_its_pods() {
     setup.refuses(
         |setup| setup.install(&[]),
         &[
-            "journalDir is to be /run/jackfield/elsewhere",
+            "journalDir would become /run/jackfield/elsewhere",
             "1 sandboxes",
             "until their pods are gone",
         ],

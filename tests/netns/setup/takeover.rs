@@ -136,7 +136,7 @@ fn a_configuration_of_multus_around_ours_gives_way_to_the_one_of_before() {
         .write("net.d/01-multus.conf", &original.replace(CLUSTER, OURS));
     let outcome = setup.uninstall(&[]);
     assert_eq!(outcome.exit, 0, "{outcome}");
-    let named = "01-multus.conf names our configuration, which is removed";
+    let named = "01-multus.conf names our configuration, which uninstall removes";
     assert!(outcome.stderr.contains(named), "{outcome}");
     fs::remove_file(setup.lab.path("net.d/01-multus.conf")).unwrap();
     assert_eq!(setup.files(), before);
@@ -422,7 +422,7 @@ fn two_that_are_first_none_at_all_or_a_broken_one() {
     setup.multus(&list.to_string());
     setup.refuses(
         |setup| setup.take_over(&[]),
-        &[MULTUS, "not the first plugin", "Multus goes on"],
+        &[MULTUS, "not the first plugin", "Multus stays"],
     );
     let mut wrong = thin().conf(MULTUS);
     wrong["logOptions"] = json!(7);

@@ -168,7 +168,8 @@ fn a_plugin_behind_ours_is_accepted() {
         setup.lab.path("net.d").join(OURS),
     )
     .unwrap();
-    watching.says("00-jackfield.conflist is followed by istio-cni, which is accepted");
+    watching
+        .says("00-jackfield.conflist: other programs appended istio-cni; jackfield accepts this");
     assert_eq!(setup.conf(OURS), conf);
     assert!(!watching.log().contains("repairing"), "{}", watching.log());
 }
@@ -221,7 +222,7 @@ fn a_directory_that_was_made_anew_gets_ours_again() {
     watching.says("repairing (1 of 3");
     // It is still its turn.
     let outcome = setup.command("uninstall", &[]).run();
-    assert!(outcome.stderr.contains("is at work there"), "{outcome}");
+    assert!(outcome.stderr.contains("is running there"), "{outcome}");
     assert_eq!(watching.end(), Some(0));
     let outcome = setup.uninstall(&[]);
     assert_eq!(outcome.exit, 0, "{outcome}");
@@ -237,7 +238,7 @@ fn two_do_not_install_at_once() {
         assert!(
             outcome
                 .stderr
-                .contains("another jackfield install or uninstall is at work"),
+                .contains("another jackfield install or uninstall is running"),
             "{outcome}"
         );
     }

@@ -53,7 +53,7 @@ impl Svg {
         );
     }
 
-    /// Returns the document with this size and a white background.
+    /// Finishes the document, with this size and a white background.
     pub(super) fn finish(self, width: usize, height: usize, title: &str) -> String {
         let (title, body) = (escaped(title), self.body);
         format!(

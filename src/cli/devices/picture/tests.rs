@@ -230,7 +230,7 @@ fn a_colour_is_one_meaning() {
     for color in ["#fee2e2", "#f3e8ff", "#dbeafe"] {
         seen.insert(color.to_owned(), free.matches(color).count());
     }
-    // Only the legend shows owned and lost devices.
+    // Only the legend shows devices of pods and orphans.
     assert_eq!(seen["#fee2e2"], 1);
     assert_eq!(seen["#f3e8ff"], 0);
     assert_eq!(seen["#dbeafe"], 1);

@@ -23,7 +23,7 @@ impl Problem for ApiError {
                     }
                     RequestError::Refused(_) => format!("refuses {request}"),
                     RequestError::TooLong(_) | RequestError::Json(_) => {
-                        format!("answers {request} with something else")
+                        format!("sends an unusable answer to {request}")
                     }
                     _ => format!("does not answer {request}"),
                 };
@@ -52,7 +52,7 @@ impl Problem for ApiError {
                     "apply deploy/rbac.yaml, which grants it"
                 }
                 RequestError::NotServed if request.contains(GROUP) => {
-                    "apply deploy/crds, or have the definition that is there serve that version too"
+                    "apply deploy/crds, or make the installed CustomResourceDefinition serve that version too"
                 }
                 RequestError::Refused(_) | RequestError::NotServed => return None,
                 RequestError::TooLong(_) | RequestError::Json(_) => "correct the object",
@@ -116,7 +116,7 @@ mod tests {
             ),
             (
                 failed("GET /x", RequestError::TooLong(7)),
-                "API server https://a/ answers GET /x with something else: more than 7 bytes; \
+                "API server https://a/ sends an unusable answer to GET /x: more than 7 bytes; \
                  correct the object",
             ),
             (
@@ -131,8 +131,8 @@ mod tests {
             (refused(500), "API server https://a/ refuses GET /x: 500 no"),
             (
                 failed("GET /apis/k8s.cni.cncf.io/v1/x", RequestError::NotServed),
-                "API server https://a/ does not serve GET /apis/k8s.cni.cncf.io/v1/x; apply deploy/crds, or have the \
-                 definition that is there serve that version too",
+                "API server https://a/ does not serve GET /apis/k8s.cni.cncf.io/v1/x; apply deploy/crds, or make the \
+                 installed CustomResourceDefinition serve that version too",
             ),
             (
                 failed("GET /x", RequestError::NotServed),

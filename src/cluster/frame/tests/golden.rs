@@ -1,4 +1,4 @@
-//! Tests the JSON of each message in this release and in the previous one.
+//! Tests the JSON of each message in this release and in the previous release.
 
 use std::collections::BTreeMap;
 
@@ -206,7 +206,7 @@ fn golden_messages() {
     golden::assert_current("from-agent.jsonl", &lines(&from_agent()));
 }
 
-/// The agent sends a definition as the API server sent it, without reading the configuration.
+/// The agent passes on the configuration from the API server unchanged.
 #[test]
 fn golden_definition() {
     let unread = Unread {

@@ -1,5 +1,6 @@
 //! Checks before any delegate runs that plugins can attach a device. If a plugin configures virtual
-//! functions, the device must be one. Its interface must be in the host's network namespace.
+//! functions, the device must be a virtual function. The device's interface must be in the host's
+//! network namespace.
 
 use std::time::{Duration, Instant};
 
@@ -201,7 +202,7 @@ mod tests {
         let virtio = fixtures::vp_vdpa_virtio();
         let line = line(&virtio, Some("0000:03:00.0"), r#""type":"sriov""#, |_| ());
         assert!(
-            line.contains("no virtual function (") && line.contains("has no physfn"),
+            line.contains("not a virtual function (") && line.contains("has no physfn"),
             "{line}"
         );
     }

@@ -14,7 +14,7 @@ impl Hardware<'_> {
     /// Returns the names of the device behind `link`, a link in a pod. The first name is the
     /// kernel's name of the parent device, and the others are further names of the same device. For
     /// a macvlan and other stacked kinds this follows the lower link. Any other software link has
-    /// no device, and its only name contains its kind.
+    /// no device. The only name of such a link is, for example, `none (a link of kind veth)`.
     pub(in crate::operation) fn names(&self, link: &Link, links: &mut dyn PodLinks) -> Vec<String> {
         let mut at = link.clone();
         let mut host: Option<Netlink> = None;
@@ -48,8 +48,7 @@ impl Hardware<'_> {
     fn names_of(&self, bus: &str, name: &str) -> Vec<String> {
         let identity = self.sysfs.identity(bus, name);
         let mut names = vec![name.to_owned()];
-        // A subfunction is a device of its own, different from the PCI function to which it
-        // belongs.
+        // A subfunction is not the same device as its parent PCI function.
         let pci = identity.pci.filter(|_| identity.auxiliary.is_none());
         for more in identity
             .vdpa

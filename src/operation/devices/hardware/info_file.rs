@@ -1,6 +1,7 @@
-//! The device-info file of an attachment. Jackfield writes it before the plugins run, to describe
-//! the device to them. The plugins may change it. Jackfield reads it after they have run, and
-//! removes it when the attachment is detached (DEVINFO 1.1.0 §4.2, §5.1, §6.1).
+//! The device-info file of an attachment. Jackfield writes the file before the plugins run, to
+//! describe the device to them. The plugins may change the file. Jackfield reads the file after the
+//! plugins have run, and removes it when the attachment is detached (DEVINFO 1.1.0 §4.2, §5.1,
+//! §6.1).
 
 use std::error::Error;
 use std::path::Path;
@@ -95,8 +96,7 @@ impl Hardware<'_> {
         .map_err(failed)
     }
 
-    /// Removes the attachment's device-info file, as DEVINFO 1.1.0 §4.2.1 requires when DELETE is
-    /// called.
+    /// Removes the attachment's device-info file, as DEVINFO 1.1.0 §4.2.1 requires on DEL.
     pub(in crate::operation) fn remove_file(attachment: &Attachment) -> Result<(), Failure> {
         let removed = file_of(attachment).and_then(|file| match file {
             Some((files, name)) => files.remove_cni(&name),
@@ -106,8 +106,8 @@ impl Hardware<'_> {
     }
 
     /// Reads the attachment's device-info file, completes it with facts about the hardware and
-    /// checks it against them. Only the result of this may be published as device-info (DEVINFO
-    /// 1.1.0 §6.1.1).
+    /// checks it against them. Jackfield may publish only this completed device-info (DEVINFO 1.1.0
+    /// §6.1.1).
     pub(in crate::operation) fn told(&self, attachment: &Attachment) -> Result<Told, Failure> {
         self.read_info(attachment)
             .map_err(|cause| Failure::DeviceInfo(attachment.place(), cause))
@@ -139,7 +139,7 @@ impl Hardware<'_> {
 
 /// Returns the device-info directories of an attachment and the name of its file, if it has one.
 /// The directories are derived from the recorded path, because the configuration may have changed
-/// since.
+/// since ADD.
 fn file_of(attachment: &Attachment) -> Result<Option<(DeviceInfoDir, CniFileName)>, StoreError> {
     let Some(path) = &attachment.device_info_file else {
         return Ok(None);

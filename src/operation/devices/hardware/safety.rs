@@ -30,9 +30,9 @@ impl Hardware<'_> {
     /// Checks that giving an attachment's device to the pod harms neither the node nor other pods.
     ///
     /// # Errors
-    /// A reason with the device, the file or interface that shows the problem, and the remedy. If a
-    /// fact cannot be read, the device is not refused for it, because Jackfield verifies the device
-    /// after attaching it.
+    /// A reason with the device, the file or interface that shows the problem, and the remedy. A
+    /// fact that cannot be read is no reason to refuse the device, because Jackfield verifies the
+    /// device after attaching it.
     pub(in crate::operation) fn can_be_given(
         &self,
         attachment: &Attachment,
@@ -82,8 +82,8 @@ impl Hardware<'_> {
             if claim.devices.contains(&address) {
                 continue;
             }
-            // VFIO accepts a group in which bridges have their own driver and other functions have
-            // none.
+            // For VFIO, a group may contain bridges with a bridge driver, and functions without a
+            // driver.
             let is_bridge = |it: &PciFunction| it.class().is_some_and(|class| class >> 16 == 0x06);
             let other = self.sysfs.pci_function(address);
             let driver = other.filter(|it| !is_bridge(it)).and_then(|it| it.driver());

@@ -12,10 +12,10 @@ const ROUTES: &str = "/proc/self/net/route";
 
 impl Hardware<'_> {
     /// Returns the segment of `attachment`. `earlier` contains the preceding attachments of the
-    /// same pod, because an interface of theirs may be the uplink of this attachment.
+    /// same pod, because the interface of one of them may be the uplink of this attachment.
     ///
-    /// A VF and the interface of its physical function have the same segment. A macvlan on that
-    /// interface and a VF therefore count as connected, because they share one wire.
+    /// A VF shares one wire with the interface of its physical function, so both have the same
+    /// segment. A macvlan on that interface has this segment too.
     pub(in crate::operation) fn segment(
         &self,
         attachment: &Attachment,
@@ -42,7 +42,7 @@ impl Hardware<'_> {
     }
 
     fn of_interface(&self, name: &str) -> Segment {
-        // A link to …/0000:01:00.0/net/eth0.
+        // The entry of a hardware interface is a symlink to …/0000:01:00.0/net/eth0.
         let entry = self.sysfs.root().join("class/net").join(name);
         let target = fs::read_link(entry).ok();
         let device = target

@@ -41,7 +41,7 @@ impl States {
 
 impl Hardware<'_> {
     /// Reads the state of the devices at `addresses`. Asks each physical function only once, even
-    /// if several of its VFs are among them.
+    /// for several of its VFs.
     pub(in crate::operation) fn states(
         &self,
         addresses: &[PciAddress],
@@ -80,9 +80,9 @@ impl Hardware<'_> {
         Ok(states)
     }
 
-    /// Returns the settings that a physical function reports for its VFs. Empty if the physical
-    /// function has no interface in the host's network namespace, because a user-space program
-    /// drives it or a pod has it.
+    /// Returns the settings that a physical function reports for its VFs. The list is empty if the
+    /// physical function has no interface in the host's network namespace, because a user-space
+    /// program drives the function or a pod has it.
     ///
     /// # Errors
     /// [`FunctionError`] if the kernel does not answer.
@@ -119,8 +119,8 @@ impl Hardware<'_> {
         }))
     }
 
-    /// Whether a device that had an interface in `state` still has the same driver but no interface
-    /// in the host's network namespace now.
+    /// Whether a device had an interface in `state`, and now has the same driver but no interface
+    /// in the host's network namespace.
     pub(in crate::operation) fn is_away(&self, state: &DeviceState) -> bool {
         let function = self.sysfs.pci_function(state.device);
         state.netdev.is_some()

@@ -112,8 +112,8 @@ fn attachment(id: &str) -> Attachment {
     }
 }
 
-/// Applies `change` to the node and inspects a device. Returns its driver or the message of the
-/// refusal.
+/// Applies `change` to the node and inspects a device. Returns the device's driver or the message
+/// of the refusal.
 fn inspected(capture: &Capture, id: &str, change: impl FnOnce(&Path)) -> Result<String, String> {
     let dir = tempfile::tempdir().unwrap();
     capture.build(dir.path()).unwrap();

@@ -120,8 +120,8 @@ fn uplinks(links: &mut dyn DeviceLinks) -> Result<Vec<(Link, String)>, KernelErr
 }
 
 impl Hardware<'_> {
-    /// Checks that the plugins of an attachment take no uplink of the node, by any of the known
-    /// keys. Reads nothing from the host if the attachment has no such key.
+    /// Checks that no known key lets a plugin of the attachment take an uplink of the node. Reads
+    /// nothing from the host if the attachment has none of these keys.
     ///
     /// # Errors
     /// A reason with the key, its value, a description of what the interface carries, and the
@@ -210,10 +210,10 @@ fn names(directory: &Path) -> Vec<String> {
 }
 
 /// Whether a value could select a device other than the one that it appears to name. Plugins append
-/// the value to a sysfs directory or use it as a glob pattern. This therefore covers `..`, glob
-/// characters, and every path that is not below `/sys/` or `/dev/`. Appended to a sysfs directory,
-/// `./x`, `/x` and `x/` select the same device as `x`, and `x/physfn` selects its physical
-/// function.
+/// the value to a sysfs directory or use it as a glob pattern. The answer is therefore true for
+/// `..`, for glob characters, and for every path that is not below `/sys/` or `/dev/`. Appended to
+/// a sysfs directory, `./x`, `/x` and `x/` select the same device as `x`, and `x/physfn` selects
+/// its physical function.
 fn is_pattern(value: &str) -> bool {
     let is_whole = ["/sys/", "/dev/"].iter().any(|dir| value.starts_with(dir));
     value.contains('/') && !is_whole

@@ -85,7 +85,7 @@ fn problems_of_an_allocated_device() {
                 holder: "pod demo/web".to_owned(),
             },
             "device 0000:01:10.2 is in use by pod demo/web; wait until that pod is deleted, or \
-             find out with jackfield doctor why it stays",
+             run jackfield doctor to find out why the device is still in use",
         ),
         (
             DeviceProblem::PreviousIdentity {
@@ -150,7 +150,7 @@ fn problems_of_a_definitions_device_or_interface() {
                 plugin: "sriov".parse().unwrap(),
                 sysfs: sysfs(),
             },
-            "device 0000:01:10.2 is a physical function, and plugin sriov attaches virtual \
+            "device 0000:01:10.2 is a physical function, but plugin sriov attaches virtual \
              functions; restrict the device plugin's selectors to virtual functions, or attach the \
              device with host-device",
         ),
@@ -161,8 +161,8 @@ fn problems_of_a_definitions_device_or_interface() {
                 plugin: "sriov".parse().unwrap(),
                 sysfs: sysfs(),
             },
-            "device 0000:01:10.2 is no virtual function (/sys/bus/pci/devices/0000:01:10.2 has no \
-              physfn), and plugin sriov attaches virtual functions; restrict the device plugin's \
+            "device 0000:01:10.2 is not a virtual function (/sys/bus/pci/devices/0000:01:10.2 has \
+             no physfn), but plugin sriov attaches virtual functions; restrict the device plugin's \
              selectors to virtual functions, or attach the device with host-device",
         ),
         (
@@ -171,8 +171,8 @@ fn problems_of_a_definitions_device_or_interface() {
                 driver: "igbvf".to_owned(),
             },
             "device d is bound to driver igbvf, and its interface is in no network namespace that \
-              jackfield can find; end the process that keeps its namespace, or rebind it through \
-             /sys/bus/pci/drivers/igbvf/unbind and bind",
+             jackfield can find; end the process that keeps the interface's namespace open, or \
+             rebind the device through /sys/bus/pci/drivers/igbvf/unbind and bind",
         ),
         (
             DeviceProblem::Elsewhere(
@@ -185,7 +185,7 @@ fn problems_of_a_definitions_device_or_interface() {
             ),
             "device d: its interface eth7 is in network namespace /run/netns/n, and no pod on \
              record has it; move it back from there with ip link set eth7 netns 1, or end the \
-             process that keeps the namespace",
+             process that keeps the namespace open",
         ),
         (
             DeviceProblem::SharedRdma {
@@ -193,9 +193,10 @@ fn problems_of_a_definitions_device_or_interface() {
                 file: PathBuf::from("/m"),
                 mode: "Y".to_owned(),
             },
-            "plugin rdma moves an RDMA device into the pod, and this node shares them among all \
-             network namespaces (/m is Y); set the mode while no pod runs (rdma system set netns \
-             exclusive), and for good with options ib_core netns_mode=0 in /etc/modprobe.d",
+            "plugin rdma moves an RDMA device into the pod, but this node shares RDMA devices \
+             among all network namespaces (/m is Y); set exclusive mode while no pod runs (rdma \
+             system set netns exclusive), and keep it with options ib_core netns_mode=0 in \
+             /etc/modprobe.d",
         ),
     ] {
         assert_eq!(problem.to_string(), words);

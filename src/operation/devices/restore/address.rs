@@ -1,18 +1,20 @@
 //! Restores a hardware address despite the restrictions of drivers.
 //!
-//! The answer of the driver to a change is not reliable, so only the address that the interface has
-//! afterwards counts. igb may acknowledge a change and keep another address, and may refuse the
-//! address that the interface already has. A driver may refuse the following addresses for a VF:
+//! A driver's return code for a change is not reliable, so only the address that the interface has
+//! afterwards counts. igb may acknowledge a change and keep another address, or refuse the address
+//! that the interface already has. The administrator's address is the address of a VF that is set
+//! on its physical function. A driver may refuse the following addresses for a VF:
 //!
-//! - any address, while the administrator has set one and the VF is not trusted;
-//! - any other address than the administrator's, until the driver reads that address again.
+//! - any address, while an administrator's address is set and the VF is not trusted;
+//! - any address other than the administrator's, until the driver reads the administrator's address
+//!   again.
 //!
 //! There are three workarounds:
 //!
 //! - trust the VF for a moment;
 //! - clear the administrator's address;
-//! - set the administrator's address to the wanted one, and take the interface down and up, which
-//!   makes igb read the address again.
+//! - set the administrator's address to the wanted address, and take the interface down and up,
+//!   which makes igb read the administrator's address again.
 //!
 //! The next round of repairs restores the settings that a workaround changed on the physical
 //! function.
@@ -36,7 +38,7 @@ impl Restoring<'_> {
     /// Restores the address of an interface.
     ///
     /// # Errors
-    /// The driver's answer to the direct change, if no workaround succeeded either.
+    /// The driver's error for the direct change, if no workaround succeeded either.
     pub(super) fn give_address(
         &self,
         before: &DeviceState,

@@ -1,5 +1,5 @@
-//! Retries the restoration of devices that an earlier DEL could not restore. Refuses a device to
-//! the next pod as long as the device has a network identity of the previous pod.
+//! Retries the restoration of devices that an earlier DEL could not restore. Does not let the next
+//! pod have a device as long as the device has a network identity of the previous pod.
 
 use super::Restoring;
 use super::left::Left;
@@ -33,7 +33,7 @@ pub(super) fn settle(
         }
         if kept.before.driver != state.driver {
             // With another driver, the device has a new interface, which no pod has changed. Take
-            // its state as the baseline.
+            // the current state as the baseline.
             kept.before.driver.clone_from(&state.driver);
             kept.before.netdev.clone_from(&state.netdev);
         }

@@ -1,5 +1,5 @@
 //! Collects the repairs that failed, and decides which of them are worth a retry. Repairs that may
-//! succeed later are owed. The others are recorded with the device as unrestored.
+//! succeed later are owed. For the other repairs, the journal records the device as unrestored.
 
 use std::sync::Arc;
 
@@ -90,8 +90,8 @@ impl<'a> Left<'a> {
         }
     }
 
-    /// Adds a device with settings on its physical function that could be read before ADD and
-    /// cannot be read now.
+    /// Handles a device whose settings on the physical function were readable before ADD and are
+    /// not readable now.
     fn add_unknown(&mut self, context: &Context<'_>, before: &DeviceState, now: &States) {
         if let Some(error) = now.unreadable.first() {
             let what = "its settings on the physical function";
@@ -120,7 +120,7 @@ impl<'a> Left<'a> {
     }
 }
 
-/// A repair that the kernel refused. It is kept so that the next round does not try it again.
+/// A repair that the kernel refused. The next round does not try such a repair again.
 pub(super) struct Refused<'a> {
     pub(super) device: &'a DeviceState,
     pub(super) repair: Repair,

@@ -15,8 +15,8 @@ use crate::npwg::RequestedMac;
 use crate::plan::Attachment;
 use lab::{Lab, OWN, PF_LINK, PODS, VF, VF_LINK, device, header};
 
-/// Leaves the VF as sriov-cni does after a DEL without a network namespace: the VF's own MAC is set
-/// by the administrator, and the interface has its name and MAC from the pod.
+/// Leaves the VF as sriov-cni does after a DEL without a network namespace. The administrator's
+/// address is the VF's own MAC, and the interface still has the pod's name and MAC.
 fn left_by_sriov_cni(lab: &Lab) {
     lab.function(|vf| vf.mac = Some(OWN.into()));
     lab.kernel(|kernel| kernel.rename(VF_LINK, "net1"));
@@ -51,8 +51,8 @@ fn what_sriov_cni_leaves_is_put_right() {
 }
 
 /// Creates a node with an igb whose physical function was up when it created its VFs. Such an igb
-/// reports the VFs' own addresses as set by the administrator. `guard` selects the VFs for which it
-/// then refuses to change the address.
+/// reports the VFs' own addresses as set by the administrator. `guard` selects the VFs for which
+/// the igb then refuses to change the address.
 fn real_igb(guard: Guard) -> Lab {
     let lab = Lab::new();
     lab.function(|vf| vf.mac = Some(OWN.into()));
@@ -63,7 +63,8 @@ fn real_igb(guard: Guard) -> Lab {
     lab
 }
 
-/// Leaves the VF on that igb as sriov-cni does: the administrator has now set the VF's own MAC.
+/// Leaves the VF on the igb of [`real_igb`] as sriov-cni does. The VF's own MAC is now really the
+/// administrator's address.
 fn left_on_real_igb(lab: &Lab) {
     left_by_sriov_cni(lab);
     lab.kernel(|kernel| kernel.is_given = true);
@@ -232,7 +233,7 @@ fn igb_what_it_does_not_support_is_said_and_not_owed() {
     assert_eq!(
         lab.changes(),
         ["spoofchk on"],
-        "one that fails keeps no other from it"
+        "a failed repair does not prevent the others"
     );
 }
 
@@ -396,7 +397,7 @@ fn a_device_that_is_busy_for_a_moment_is_tried_again() {
     assert_eq!(lab.changes(), ["trust off"]);
 }
 
-/// Copies a directory with its symlinks, as sysfs contains them.
+/// Copies a directory like those of sysfs, and keeps the symlinks.
 fn copy(from: &Path, to: &Path) {
     std::fs::create_dir(to).unwrap();
     for entry in std::fs::read_dir(from).unwrap() {

@@ -13,7 +13,10 @@ fn ips_that_were_requested_are_there_with_the_prefix_that_was_asked_for() {
         (&["2001:db8:0::5/64"], &[]),
         (
             &["10.1.1.5/16"],
-            &["IP address 10.1.1.5/16 was requested, but it has 10.1.1.5/24, 2001:db8::5/64;"],
+            &[
+                "IP address 10.1.1.5/16 was requested, but the interface has 10.1.1.5/24, \
+                 2001:db8::5/64;",
+            ],
         ),
         (&["10.1.1.6"], &["IP address 10.1.1.6 was requested"]),
         (
@@ -27,14 +30,15 @@ fn ips_that_were_requested_are_there_with_the_prefix_that_was_asked_for() {
         expect(&Asked::ips(ips), &seen(), &expected);
     }
     let bare = seen_with(|observed| observed.addresses.clear());
-    let part = "IP address 10.1.1.5 was requested, but it has none;";
+    let part = "IP address 10.1.1.5 was requested, but the interface has none;";
     expect(&Asked::ips(&["10.1.1.5"]), &bare, &[(Demanded, part)]);
 }
 
 #[test]
 fn ips_that_were_answered_are_there_with_their_prefix() {
     let answering = |ips: &str| Asked::nothing(&answer("", ips));
-    let part = "IP address 10.1.1.5/16 was answered by the delegate, but it has 10.1.1.5/24";
+    let part =
+        "IP address 10.1.1.5/16 was returned by the delegate, but the interface has 10.1.1.5/24";
     expect(
         &answering(r#"{"interface":1,"address":"10.1.1.5/16"}"#),
         &seen(),
@@ -46,7 +50,7 @@ fn ips_that_were_answered_are_there_with_their_prefix() {
         let asked = answering(&format!(
             r#"{{"interface":{index},"address":"10.1.1.9/24"}}"#
         ));
-        let expected = [(Answered, "10.1.1.9/24 was answered")];
+        let expected = [(Answered, "10.1.1.9/24 was returned")];
         expect(&asked, &seen(), &expected[..findings]);
     }
     // An address that is both requested and answered gives one finding.
@@ -56,7 +60,7 @@ fn ips_that_were_answered_are_there_with_their_prefix() {
     // The address meets the request without prefix, but not the answer with a different prefix.
     let prefix = Asked::ips(&["10.1.1.5"])
         .answered(&answer("", r#"{"interface":1,"address":"10.1.1.5/16"}"#));
-    expect(&prefix, &seen(), &[(Answered, "10.1.1.5/16 was answered")]);
+    expect(&prefix, &seen(), &[(Answered, "10.1.1.5/16 was returned")]);
 }
 
 /// (failed, tentative, optimistic, carrier) on the last address of [`seen`].

@@ -31,11 +31,11 @@ fn identity_the_interface_is_the_device_that_was_allocated() {
 fn mac_is_the_requested_and_the_answered_one() {
     let requested =
         "its hardware address is 02:00:00:00:00:01, but 02:00:00:00:00:02 was requested";
-    let unlike_answer = "is 02:00:00:00:00:01, but 02:00:00:00:00:03 was answered by the delegate";
+    let unlike_answer = "is 02:00:00:00:00:01, but 02:00:00:00:00:03 was returned by the delegate";
     let answers = |mac: &str| answer(&format!(r#","mac":"{mac}""#), "");
     let asked = || Asked::mac("02:00:00:00:00:02");
     expect(&asked(), &seen(), &[(Demanded, requested)]);
-    // An answer that repeats the request adds no finding; another answer does.
+    // An answer that repeats the request adds no finding. A different answer adds one.
     let echo = asked().answered(&answers("02:00:00:00:00:02"));
     expect(&echo, &seen(), &[(Demanded, requested)]);
     let both = asked().answered(&answers("02:00:00:00:00:03"));
@@ -54,7 +54,7 @@ fn mac_is_the_requested_and_the_answered_one() {
     for silent in ["", "00:00:00:00:00:00"] {
         expect(&Asked::nothing(&answers(silent)), &seen(), &[]);
     }
-    let broken = "answered \"02-00\", which is not a hardware address";
+    let broken = "returned \"02-00\", which is not a hardware address";
     expect(
         &Asked::nothing(&answers("02-00")),
         &seen(),
@@ -109,7 +109,7 @@ fn identity_that_the_delegate_answers_is_the_allocated_device_too() {
     }
     for other in ["0000:01:10.2", "eth0"] {
         let part =
-            format!("the delegate answered device {other:?}, not the allocated 0000:01:10.0");
+            format!("the delegate returned device {other:?}, not the allocated 0000:01:10.0");
         expect(&answering(other), &gone(), &[(Demanded, &part)]);
     }
 }

@@ -32,7 +32,7 @@ fn below_a_later_attachment_the_permanent_address_counts() {
     );
     let part = "its hardware address 02:00:00:00:00:01 is hidden below \"bond0\"";
     expect(&below(asked()), &enslaved("bond", None), &[(Warning, part)]);
-    // The bond uses this interface's address, so it is visible.
+    // The interface has the bond's address, so a request for that address is met.
     expect(
         &below(Asked::mac("02:00:00:00:00:b0")),
         &enslaved("bond", Some(other)),
@@ -41,7 +41,7 @@ fn below_a_later_attachment_the_permanent_address_counts() {
     // Right after ADD, a master made by the attachment's own chain does not hide the address.
     let part = "its hardware address is 02:00:00:00:00:b0";
     expect(&asked(), &enslaved("bond", Some(ours)), &[(Demanded, part)]);
-    let ip = "10.1.1.5 was requested, but it has none";
+    let ip = "10.1.1.5 was requested, but the interface has none";
     expect(
         &below(Asked::ips(&["10.1.1.5"])),
         &enslaved("bond", None),

@@ -64,7 +64,7 @@ fn an_add_that_was_ended_half_way() {
     fs::write(&record, rest.join("\n") + "\n").unwrap();
     setup.is_well();
     age(&record);
-    setup.finds_only("journal", &[POD, "ended half way", "jackfield detach"]);
+    setup.finds_only("journal", &[POD, "ADD was interrupted", "jackfield detach"]);
     fs::write(&record, &text[..text.len() - 3]).unwrap();
     age(&record);
     setup.finds("journal", &["partial line", "free space"]);
@@ -213,7 +213,7 @@ fn what_is_owed_to_plugins_and_to_the_cluster() {
     put(fail);
     setup.runs("add");
     assert!(!setup.runtime("del").status.success());
-    setup.finds_only("owed", &["not now", "1 times", "DEL and STATUS"]);
+    setup.finds_only("owed", &["not now", "1 attempts", "DEL and STATUS"]);
     put("");
     setup.runs("del");
     setup.is_well();

@@ -17,7 +17,7 @@ fn a_configuration_that_is_missing_broken_or_misspelt() {
     setup.reconfigure("verfy", json!("strict"));
     setup.finds(
         "configuration",
-        &["unknown key \\\"verfy\\\"", "take it out"],
+        &["unknown key \\\"verfy\\\"", "or remove it"],
     );
     setup.reconfigure("verify", json!("sometimes"));
     let found = setup.finds("configuration", &["key verify", "sometimes"]);
@@ -154,7 +154,7 @@ fn modes_by_which_no_pod_starts_or_everybody_decides_what_runs() {
         chmod(path, 0o777);
         setup.finds(
             "installation",
-            &[path, "other users than root can write there", "chmod go-w"],
+            &[path, "users other than root can write there", "chmod go-w"],
         );
         fs::set_permissions(setup.lab.path(path), before).unwrap();
     }
@@ -249,7 +249,7 @@ fn an_agent_that_is_away_deaf_old_or_of_another_release() {
     };
     let ours = env!("CARGO_PKG_VERSION");
     for (answer, words) in [
-        (census("0.0.1", true), "the agent is of release 0.0.1"),
+        (census("0.0.1", true), "the agent has release 0.0.1"),
         (
             census(ours, false),
             "not been able to list pods and definitions",
@@ -258,7 +258,7 @@ fn an_agent_that_is_away_deaf_old_or_of_another_release() {
             json!({ "refused": "a message that cannot be read; bring plugin and agent to one release" }),
             "bring plugin and agent to one release",
         ),
-        (json!("kept"), "it answered something else"),
+        (json!("kept"), "its reply does not match the request"),
     ] {
         let agent = agent_that_says(&setup, &answer);
         let outcome = setup.doctor(&[]);
@@ -281,7 +281,7 @@ fn kubelets_socket_and_record_where_a_network_uses_devices() {
     });
     setup.lab.write("cluster/vf.json", &definition.to_string());
     setup.finds("devices", &["kubelet.sock"]);
-    setup.finds("devices", &["checkpoint", "is not there"]);
+    setup.finds("devices", &["checkpoint", "does not exist"]);
     setup.lab.write("checkpoint", "{");
     setup.finds("devices", &["checkpoint"]);
 }

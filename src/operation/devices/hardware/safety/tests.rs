@@ -210,7 +210,7 @@ fn uplink_a_circle_of_links_ends() {
     assert_eq!(line, "");
 }
 
-/// Adds a member to the group of the VF that igb has on vfio-pci.
+/// Adds a member to the IOMMU group of igb's VF on vfio-pci.
 fn join_group(sys: &Path, member: &str) {
     let device = sys.join("bus/pci/devices").join(member);
     let target = device.canonicalize().unwrap();

@@ -81,10 +81,10 @@ impl Found {
     }
 }
 
-/// Interfaces that plugins take because of keys that are harmless in other places: bond moves the
-/// interfaces in `links` into the pod, and a macvlan in passthru mode takes over its master. An
-/// empty value stands for the interface of the default route, which macvlan uses if its
-/// configuration names no master.
+/// Interfaces that plugins take because of keys that are harmless in other places. bond moves the
+/// interfaces in `links` into the pod. A macvlan in passthru mode takes over its master. An empty
+/// value means the interface of the default route, which macvlan uses if its configuration names no
+/// master.
 #[derive(Default)]
 struct Otherwise {
     /// The names in `links`, each with the number of the JSON object that contains the list.

@@ -57,8 +57,8 @@ fn host() -> FakeDevices {
     }
 }
 
-/// Returns the message with which an attachment is refused, and how often it opened the links of
-/// the host.
+/// Returns the message with which an attachment is refused, and how often the check opened the
+/// links of the host.
 fn look(kernel: FakeDevices, attachment: &Attachment) -> (String, u32) {
     let dir = tempfile::tempdir().unwrap();
     let function = dir.path().join("sys/devices/pci0000:00/0000:00:03.0");
@@ -115,8 +115,8 @@ fn every_key_that_names_the_uplink_is_refused_wherever_it_stands() {
         r#""links":[null,{"name":"eth0"}]"#,
         r#""delegate":{"type":"macvlan","mode":"passthru","master":"eth0"}"#,
         r#""delegates":[{"type":"bond","lin\u212As":[{"Name":"eth0"}]}]"#,
-        // Some JSON parsers reject this number. A plugin's parser may accept it, so the keys after
-        // it count.
+        // Some JSON parsers reject this number. A plugin's parser may accept it, so Jackfield must
+        // read the keys after the number.
         r#""x":1e400,"mode":"passthru","master":"eth0""#,
         r#""\u006dode":"pas\u0073thru","Master":"eth0""#,
     ];
@@ -282,7 +282,7 @@ fn what_the_kernel_does_not_say_is_not_given_away() {
     let spared =
         Hardware::of(&node).spares_uplinks(&attachment, &mut HostLinks::new(&open), soon());
     let line = spared.unwrap_err().to_string();
-    assert!(line.contains("is not known: "), "{line}");
+    assert!(line.contains("cannot tell whether eth9 is"), "{line}");
 }
 
 #[test]
