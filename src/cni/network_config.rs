@@ -28,6 +28,7 @@ pub struct NetworkConfig {
     version: Version,
     disable_check: bool,
     disable_gc: bool,
+    is_single: bool,
     plugins: Vec<PluginConfig>,
     raw: Box<str>,
 }
@@ -62,12 +63,14 @@ impl NetworkConfig {
     fn read(raw: &str) -> Result<Self, NetworkConfigError> {
         let object: RawObject = serde_json::from_str(raw).map_err(JsonError::from)?;
         let name = object.read_text("name")?.map(|text| text.parse());
+        let is_single = object.get("type").is_some_and(|name| name.get() != "\"\"");
         Ok(Self {
             name: name.transpose().map_err(NetworkConfigError::Name)?,
             version: version(&object)?,
             disable_check: flag(&object, "disableCheck")?,
             disable_gc: flag(&object, "disableGC")?,
-            plugins: plugins(object)?,
+            is_single,
+            plugins: plugins(object, is_single)?,
             raw: raw.into(),
         })
     }
@@ -94,6 +97,12 @@ impl NetworkConfig {
     #[must_use]
     pub fn disable_gc(&self) -> bool {
         self.disable_gc
+    }
+
+    /// Whether the configuration is a single plugin instead of a list.
+    #[must_use]
+    pub fn is_single(&self) -> bool {
+        self.is_single
     }
 
     /// The plugins in the order of ADD, at least one.
@@ -142,8 +151,7 @@ fn flag(object: &RawObject, key: &str) -> Result<bool, JsonError> {
     text.parse().map_err(invalid)
 }
 
-fn plugins(object: RawObject) -> Result<Vec<PluginConfig>, NetworkConfigError> {
-    let is_single = object.get("type").is_some_and(|name| name.get() != "\"\"");
+fn plugins(object: RawObject, is_single: bool) -> Result<Vec<PluginConfig>, NetworkConfigError> {
     let list = match is_single {
         true => vec![object],
         false => object.read("plugins")?.unwrap_or_default(),

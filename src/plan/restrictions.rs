@@ -72,8 +72,8 @@ pub(super) fn check_node(config: &NodeConfig, network: &NetworkConfig) -> Result
 
 fn check_plugins(rule: &Rule, name: &RuleName, config: &NetworkConfig) -> Result<(), Restriction> {
     let list = RawObject::parse(config.raw().as_bytes()).unwrap_or_default();
-    // A list with `type` is the configuration of a single plugin, which is checked below.
-    if !list.contains("type")
+    // The keys of a single plugin are checked below.
+    if !config.is_single()
         && let Some(key) = denied_key(&list, &rule.deny_keys)
     {
         return Err(Restriction::ListKey {

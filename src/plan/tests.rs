@@ -585,6 +585,13 @@ fn a_policy_protects_the_cluster_networks_name_and_applies_to_the_keys_of_a_list
         };
         assert_eq!((code, reason), (108, Reason::Restricted(restriction)));
     }
+    for no_type in [json!(null), json!("")] {
+        let list = json!({"cniVersion": "1.0.0", "name": "n", "type": no_type,
+            "disableCheck": true, "plugins": [{"type": "macvlan"}]});
+        let story = story().define("pods/net", Some(list)).networks("net");
+        let denied = policy(json!({"denyKeys": ["disableCheck"]}));
+        assert_eq!(story.node("policy", denied).problem().0, 108, "{no_type}");
+    }
 }
 
 #[test]
