@@ -113,7 +113,7 @@ pub(super) const PARSERS: &[(&str, &str, Door)] = &[
     ("src/plugin.rs", "answer supported_versions", No(PASSES)),
     ("src/request/call.rs", "read", By("environment")),
     ("src/request/node_config.rs", "parse", By("node-config")),
-    ("src/request/node_config/keys.rs", "read", By("node-config")),
+    ("src/request/node_config/keys.rs", "read_value", By("node-config")),
     ("src/request/node_config/schema.rs", "keys", By("node-config")),
     ("src/request/stdin.rs", "read_stdin", No(PASSES)),
     ("src/verify/function/keys.rs", "read", By("network-config")),

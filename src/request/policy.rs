@@ -92,11 +92,11 @@ impl Policy {
         Ok(Policy {
             node: keys.inside("node", Rule::of_node)?,
             namespaces: keys.inside("namespaces", |keys| {
-                let rule = |namespace| {
+                let rule = |(namespace, raw)| {
                     if namespace != "*" {
                         keys.check_namespace(namespace, namespace)?;
                     }
-                    let rule = keys.inside(namespace, Rule::of_namespace)?;
+                    let rule = keys.inside_value(namespace, raw, Rule::of_namespace)?;
                     Ok((namespace.to_owned(), rule))
                 };
                 keys.written().map(rule).collect()
@@ -121,6 +121,7 @@ impl Policy {
 mod tests {
     use super::*;
     use crate::cni::RawObject;
+    use crate::cost::linear;
 
     fn read(policy: &str) -> Result<Policy, NodeConfigError> {
         let wire = RawObject::parse(policy.as_bytes()).unwrap();
@@ -139,6 +140,15 @@ mod tests {
         assert_eq!(policy.rule("other").unwrap().types, ["macvlan"]);
         assert!(policy.rule("telco").unwrap().types.is_empty());
         assert!(Policy::default().rule("telco").is_none());
+    }
+
+    /// Looking each namespace up among all the others is too slow.
+    #[test]
+    fn the_cost_of_reading_grows_with_the_namespaces() {
+        let rules: Vec<String> = (0..50_000).map(|it| format!("\"n{it}\":{{}}")).collect();
+        let text = format!("{{\"namespaces\":{{{}}}}}", rules.join(","));
+        let policy = linear(|| read(&text).unwrap());
+        assert_eq!(policy.namespaces.len(), 50_000);
     }
 
     #[test]

@@ -1,12 +1,14 @@
 //! Reads the keys of an object: lenient about the format, strict about the value.
 
 use std::cell::RefCell;
+use std::collections::HashSet;
 use std::path::PathBuf;
 
 use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
 
 use super::{NodeConfigError, ValueError};
-use crate::cni::json::{excerpt, same_key};
+use crate::cni::json::{excerpt, folded};
 use crate::cni::{InvalidValue, RawObject};
 
 /// An object of the configuration. It records which keys are read. Every other key is unknown.
@@ -34,11 +36,16 @@ impl<'a> Keys<'a> {
         &self,
         key: &'a str,
     ) -> Result<Option<T>, NodeConfigError> {
+        self.read_value(key, self.object.get(key).unwrap_or(RawValue::NULL))
+    }
+
+    fn read_value<T: DeserializeOwned>(
+        &self,
+        key: &'a str,
+        raw: &RawValue,
+    ) -> Result<Option<T>, NodeConfigError> {
         self.known.borrow_mut().push(key);
-        let Some(raw) = self.object.get(key) else {
-            return Ok(None);
-        };
-        serde_json::from_str(raw.get()).map(Some).map_err(|error| {
+        serde_json::from_str(raw.get()).map_err(|error| {
             let cause = InvalidValue::Parser(error.into());
             self.invalid(key, raw.get(), ValueError::Type(cause))
         })
@@ -86,7 +93,17 @@ impl<'a> Keys<'a> {
         key: &'a str,
         read: impl FnOnce(&Keys<'_>) -> Result<T, NodeConfigError>,
     ) -> Result<T, NodeConfigError> {
-        let object: RawObject = self.read(key)?.unwrap_or_default();
+        self.inside_value(key, self.object.get(key).unwrap_or(RawValue::NULL), read)
+    }
+
+    /// Reads the object that is the value of a key in [`Self::written`].
+    pub(in crate::request) fn inside_value<T>(
+        &self,
+        key: &'a str,
+        raw: &RawValue,
+        read: impl FnOnce(&Keys<'_>) -> Result<T, NodeConfigError>,
+    ) -> Result<T, NodeConfigError> {
+        let object: RawObject = self.read_value(key, raw)?.unwrap_or_default();
         let keys = Keys::of(&object, self.path_of(key));
         let value = read(&keys)?;
         let unknown = keys.unknown().map(|unknown| {
@@ -99,15 +116,16 @@ impl<'a> Keys<'a> {
         Ok(value)
     }
 
-    /// The keys as the configuration spells them.
-    pub(in crate::request) fn written(&self) -> impl Iterator<Item = &'a str> {
-        self.object.iter().map(|(key, _)| key)
+    /// The keys as they are written, with their values.
+    pub(in crate::request) fn written(&self) -> impl Iterator<Item = (&'a str, &'a RawValue)> {
+        self.object.iter()
     }
 
     /// The keys that were not read.
     pub(super) fn unknown(&self) -> impl Iterator<Item = &'a str> {
-        let is_unknown = |key: &&str| !self.known.borrow().iter().any(|known| same_key(key, known));
-        self.written().filter(is_unknown)
+        let known: HashSet<_> = self.known.borrow().iter().copied().map(folded).collect();
+        let keys = self.written().map(|(key, _)| key);
+        keys.filter(move |key| !known.contains(&folded(key)))
     }
 
     /// The keys that were read, and the warnings about nested objects.
