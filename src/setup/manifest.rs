@@ -25,7 +25,7 @@ use super::{HostPaths, SetupError};
 use crate::cni::RawObject;
 use crate::regular_file;
 use folder::refuse_lost_copies;
-pub(super) use folder::{folder, forget_lock, lock, make_folder, undo_folder};
+pub(super) use folder::{FOLDER, folder, forget_lock, lock, make_folder, undo_folder};
 
 const FILE: &str = "manifest.json";
 const CONF: &str = "conf.json";

@@ -11,6 +11,7 @@ use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 
 use super::SetupError;
+use super::manifest::FOLDER;
 
 /// The events that count as changes: new and removed names, and files that a writer has closed.
 const CHANGES: AddWatchFlags = AddWatchFlags::IN_CREATE
@@ -112,7 +113,14 @@ impl Notify {
             return Wake::End;
         }
         match self.inotify.read_events() {
-            Ok(events) if !events.is_empty() => Wake::Changed,
+            // Taking the installation's lock may create this folder, and releasing it may remove it.
+            Ok(events)
+                if events
+                    .iter()
+                    .any(|it| it.name.as_ref().is_none_or(|it| it != FOLDER)) =>
+            {
+                Wake::Changed
+            }
             _ => Wake::Quiet,
         }
     }
@@ -141,6 +149,8 @@ fn not_watched(dir: &Path, cause: nix::Error) -> SetupError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::setup::HostPaths;
+    use crate::setup::install_lock::InstallLock;
 
     #[test]
     fn a_change_ends_the_wait_also_in_a_directory_that_was_created_again() {
@@ -159,5 +169,24 @@ mod tests {
         assert_eq!(notify.wait(Duration::from_millis(10)), Wake::Quiet);
         std::fs::write(watched.join("a"), "y").unwrap();
         assert_eq!(notify.wait(Duration::from_secs(10)), Wake::Changed);
+    }
+
+    #[test]
+    fn the_lock_of_an_installation_is_no_change() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().to_owned();
+        let mut notify = Notify::new(vec![path.clone()]).unwrap();
+        let paths = HostPaths {
+            host_root: "/".into(),
+            conf_dir: path.clone(),
+            cluster_conf_dir: path.clone(),
+            bin_dir: path.clone(),
+        };
+        drop(InstallLock::take(&paths).unwrap());
+        assert!(!path.join(FOLDER).exists());
+        assert_eq!(notify.wait(Duration::from_millis(10)), Wake::Quiet);
+        std::fs::write(path.join("a"), "x").unwrap();
+        drop(InstallLock::take(&paths).unwrap());
+        assert_eq!(notify.wait(Duration::from_millis(10)), Wake::Changed);
     }
 }

@@ -9,7 +9,7 @@ use super::{BEFORE, FILE};
 use crate::private_dir;
 
 /// The name of the folder.
-const FOLDER: &str = ".jackfield";
+pub(in crate::setup) const FOLDER: &str = ".jackfield";
 const LOCK: &str = "lock";
 
 /// Refuses a folder that has no manifest but contains the only copy of a file, because only the
