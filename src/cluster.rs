@@ -90,4 +90,8 @@ pub trait Cluster {
 
     /// Reports the findings of `doctor` on this node. Does not wait for the cluster.
     fn examined(&self, _examination: Examination) {}
+
+    /// Closes all connections, for a process that outlives its questions. This may wait for a peer
+    /// that delays it.
+    fn close(&self) {}
 }

@@ -11,12 +11,15 @@ mod reply;
 
 use std::cell::{Cell, RefCell};
 use std::io::Write;
+use std::mem::ManuallyDrop;
 use std::net::Shutdown;
 use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use connection::{AgentConnection, ByDeadline, Purpose};
+use connection::{ByDeadline, Purpose};
 
 pub use informant::Informant;
 
@@ -34,12 +37,22 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 /// The pause between two attempts to reach the agent.
 const PAUSE: Duration = Duration::from_millis(50);
 
+/// A connection to the agent, which [`Agent::opened`] keeps open.
+type AgentConnection = Rc<UnixStream>;
+
 /// The agent behind its socket.
 #[derive(Debug)]
 pub struct Agent {
     socket: PathBuf,
     owed: OwedWrites,
     api: Option<Api>,
+    /// All connections. They stay open until [`Agent::close`] or the end of this process, because
+    /// closing them would also close the descriptors that the agent sent. That can block: a socket
+    /// with SO_LINGER waits for its peer, and the blocks of a deleted file are freed one by one. At
+    /// the end of a process the kernel no longer waits for a lingering socket, but it still frees
+    /// the file. An agent can therefore delay the end of a call that asks it, as it can by not
+    /// answering. A call that only reports receives no descriptors.
+    opened: ManuallyDrop<RefCell<Vec<AgentConnection>>>,
     /// The connection over which the question was sent. Reports at the end of the call use it too.
     stream: RefCell<Option<AgentConnection>>,
     /// An announced question, and the connection over which its answer will arrive.
@@ -57,6 +70,7 @@ impl Agent {
             socket: socket.to_owned(),
             owed: OwedWrites::new(journal_dir),
             api: kubeconfig.map(Api::new),
+            opened: ManuallyDrop::default(),
             stream: RefCell::default(),
             announced: RefCell::default(),
             agent_is_away: Cell::new(false),
@@ -65,7 +79,14 @@ impl Agent {
     }
 
     fn connect(&self, until: Instant) -> Result<AgentConnection, ClusterError> {
-        connection::open(&self.socket, Purpose::Asking(until)).map_err(|error| self.failed(error))
+        let stream = self.open(Purpose::Asking(until));
+        stream.map_err(|error| self.failed(error))
+    }
+
+    fn open(&self, purpose: Purpose) -> Result<AgentConnection, AgentProblem> {
+        let stream = Rc::new(connection::open(&self.socket, purpose)?);
+        self.opened.borrow_mut().push(Rc::clone(&stream));
+        Ok(stream)
     }
 
     /// Sends a message and reads the answer, by `until`. The connection stays open for later
@@ -120,7 +141,7 @@ impl Agent {
     fn tell(&self, messages: &[ToAgent], record: &dyn Fn() -> Option<OwnedFd>) {
         let kept = self.stream.borrow_mut().take();
         let kept = kept.filter(|stream| stream.set_nonblocking(true).is_ok());
-        let at_once = || connection::open(&self.socket, Purpose::Telling).ok();
+        let at_once = || self.open(Purpose::Telling).ok();
         let Some(stream) = kept.or_else(at_once) else {
             return;
         };
@@ -246,6 +267,12 @@ impl Cluster for Agent {
 
     fn examined(&self, examination: Examination) {
         self.tell(&[ToAgent::Examined(examination)], &|| None);
+    }
+
+    fn close(&self) {
+        self.stream.take();
+        self.announced.take();
+        self.opened.take();
     }
 }
 

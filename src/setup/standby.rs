@@ -193,10 +193,7 @@ fn attempt(
             return None;
         }
     }
-    let (lines, outcome) = match attempt.join() {
-        Ok(ended) => ended,
-        Err(panic) => std::panic::resume_unwind(panic),
-    };
+    let (lines, outcome) = attempt.join().ok()?;
     let is_news = |error: &SetupError| !report.is_logged(error);
     if outcome.as_ref().err().is_none_or(is_news) {
         let lines = lines.into_iter();

@@ -3,7 +3,7 @@
 
 use std::fs::File;
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
-use std::mem::{ManuallyDrop, MaybeUninit};
+use std::mem::MaybeUninit;
 use std::net::Shutdown;
 use std::os::fd::{AsFd, AsRawFd, IntoRawFd, OwnedFd};
 use std::os::unix::fs::FileTypeExt;
@@ -25,14 +25,6 @@ use rustix::net::{
 
 use crate::cluster::AgentProblem;
 
-/// A connection to the agent. It stays open until this process ends, because closing it would also
-/// close the descriptors that the agent sent. Closing a descriptor can block: a socket with
-/// SO_LINGER waits for its peer, and the kernel frees the blocks of a deleted file one by one. At
-/// the end of a process, the kernel does not wait for a lingering socket, but it still frees the
-/// file. An agent can therefore delay the end of a call that asks a question, just as it can by not
-/// answering. A call that only reports receives no descriptors.
-pub(super) type AgentConnection = ManuallyDrop<UnixStream>;
-
 /// The most descriptors in one message (`SCM_MAX_FD`).
 const MOST_DESCRIPTORS: usize = 253;
 
@@ -52,10 +44,9 @@ pub(super) struct DescriptorError;
 
 /// Connects to the agent's socket.
 ///
-/// Follows no symlink, because the agent can write to the socket's directory and must not redirect
-/// root to a different socket. The listener has to be root, since its answers decide which programs
-/// run.
-pub(super) fn open(path: &Path, purpose: Purpose) -> Result<AgentConnection, AgentProblem> {
+/// It follows no symlink: the agent can write to the socket's directory, and must not redirect root
+/// to a different socket. The listener has to be root, since its answers decide which programs run.
+pub(super) fn open(path: &Path, purpose: Purpose) -> Result<UnixStream, AgentProblem> {
     // The standard library drops O_PATH on musl.
     let flags = OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
     let named = File::from(nix::fcntl::open(path, flags, Mode::empty()).map_err(io::Error::from)?);
@@ -80,7 +71,7 @@ pub(super) fn open(path: &Path, purpose: Purpose) -> Result<AgentConnection, Age
     if peer.uid() != nix::unistd::geteuid().as_raw() {
         return Err(AgentProblem::Untrusted(peer.uid()));
     }
-    Ok(AgentConnection::new(stream))
+    Ok(stream)
 }
 
 /// Sends bytes without waiting, and a descriptor with the first byte.
@@ -134,7 +125,7 @@ impl Read for ByDeadline<'_> {
         let mut descriptors = 0;
         for message in control.drain() {
             if let RecvAncillaryMessage::ScmRights(sent) = message {
-                // The descriptors stay open until this process ends, like the connection.
+                // The descriptors stay open until this process ends.
                 descriptors += sent.map(IntoRawFd::into_raw_fd).count();
             }
         }

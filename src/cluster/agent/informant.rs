@@ -1,17 +1,17 @@
 //! The installer's side of the agent's socket: reports without an answer.
 
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
-use super::connection::{self, AgentConnection, Purpose};
+use super::connection::{self, Purpose};
 use crate::cluster::Installation;
 use crate::cluster::frame::{self, MAX_TO_AGENT, ToAgent};
 
-/// Reports the state of the installation to the agent. Uses one connection until it fails, because
-/// connections to the agent stay open until this process ends.
+/// Reports the state of the installation to the agent. It uses one connection until that fails.
 #[derive(Debug)]
 pub struct Informant {
     socket: PathBuf,
-    stream: Option<AgentConnection>,
+    stream: Option<UnixStream>,
 }
 
 impl Informant {
@@ -28,7 +28,7 @@ impl Informant {
         let Ok(frame) = frame::encode(&ToAgent::Installation(installation), MAX_TO_AGENT) else {
             return false;
         };
-        let tell = |stream: &AgentConnection| connection::send_with(stream, &frame, None).is_ok();
+        let tell = |stream: &UnixStream| connection::send_with(stream, &frame, None).is_ok();
         self.stream = self.stream.take().filter(tell).or_else(|| {
             let stream = connection::open(&self.socket, Purpose::Telling).ok();
             stream.filter(tell)

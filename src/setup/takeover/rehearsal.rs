@@ -82,7 +82,7 @@ pub fn rehearse(
     let stdin = conf.on_stdin();
     let request = about_the_node(stdin.clone(), &from.cni_path);
     let request = in_this_process(paths, request.map_err(|cause| impossible(cause.into()))?);
-    let rehearsal = with_host(&request.config, |host| {
+    let of_node = |host: &Host<'_>| {
         let context = Context::new(host, &request, NETWORKS);
         let census = host.cluster.census(&from.node, !from.pods_alone)?;
         if census.version.is_some() && !census.listed {
@@ -113,6 +113,12 @@ pub fn rehearse(
         findings.extend(damage(&request.config));
         findings.push(total);
         Ok(Rehearsal { failing, findings })
+    };
+    let rehearsal = with_host(&request.config, |host| {
+        let rehearsal = of_node(host);
+        // `install --watch` rehearses before each attempt.
+        host.cluster.close();
+        rehearsal
     });
     rehearsal.map_err(impossible)
 }
