@@ -177,7 +177,7 @@ fn a_named_device_that_is_not_the_pods_fails_before_anything_runs() {
         &[VFIO],
     );
     lab.call("ADD")
-        .fails(104, &["demo/vf (net1)", KERNEL, "no device of this pod"]);
+        .fails(104, &["demo/vf (net1)", KERNEL, "not a device of this pod"]);
     assert_nothing_ran(&lab);
 }
 

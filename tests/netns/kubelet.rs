@@ -346,7 +346,10 @@ fn a_named_device_is_taken_from_kubelets_record_also_where_no_definition_has_a_r
         json!({ "k8s.v1.cni.cncf.io/networks": format!(r#"[{{"name":"free","deviceID":"{KERNEL}"}}]"#) }),
         |_| {},
     );
-    call(&lab, "ADD").fails(104, &["demo/free (net1)", KERNEL, "no device of this pod"]);
+    call(&lab, "ADD").fails(
+        104,
+        &["demo/free (net1)", KERNEL, "not a device of this pod"],
+    );
     assert_eq!(call(&lab, "DEL").exit, 0);
     lab.assert_nothing_left();
 }

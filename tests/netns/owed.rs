@@ -215,7 +215,9 @@ fn a_refused_configuration_that_is_corrected_is_detached_by_the_new_one() {
     let outcome = lab.call("DEL");
     assert_eq!(outcome.exit, 0, "{outcome}");
     assert!(
-        outcome.stderr.contains("current configuration detached it"),
+        outcome
+            .stderr
+            .contains("with the network's current configuration"),
         "{outcome}"
     );
     lab.assert_nothing_left();

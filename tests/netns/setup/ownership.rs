@@ -83,7 +83,7 @@ fn a_manifest_that_is_gone_loses_nothing_of_what_was_replaced() {
     fs::remove_file(folder.join("manifest.json")).unwrap();
     refused(
         &setup.uninstall(&[]),
-        &["manifest", "install again, then uninstall"],
+        &["manifest", "run install again; only then can you uninstall"],
     );
     setup.installed();
     succeeded(&setup.uninstall(&[]));

@@ -98,7 +98,7 @@ fn records_that_are_none_of_another_release_or_put_aside() {
         &["y@eth0.1.detached", "is detached", "remove it"],
     );
     setup.lab.write("journal/adopting.1", "");
-    setup.finds("journal", &["adopting.1", "half way"]);
+    setup.finds("journal", &["adopting.1", "was interrupted"]);
 }
 
 /// A record with another header, whole.
