@@ -21,9 +21,9 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// The identity of an object with these annotations. A pod is a mirror only if [`MIRROR`] and
-    /// [`HASH`] contain the same hash. A user's pod with only one of these annotations is not a
-    /// mirror.
+    /// The identity of an object with these annotations. A pod is a mirror only if the annotations
+    /// `kubernetes.io/config.mirror` and `kubernetes.io/config.hash` contain the same hash. A user's
+    /// pod with only one of them is not a mirror.
     pub fn new(uid: &str, annotations: &BTreeMap<String, String>) -> Identity {
         let mirror = annotations.get(MIRROR).filter(|uid| is_of_static_form(uid));
         Identity {
