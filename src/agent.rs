@@ -9,8 +9,8 @@
 //! The agent caches the pods of this node with the fields that networks and devices need, the
 //! ResourceSlices of this node, and the definitions that the node's pods select. It asks kubelet
 //! for the devices of a pod. It has no capability and runs no program. It writes only to the
-//! directory of its socket and the directory of owed writes. It may end at any moment. Plugins that
-//! need an agent wait for the next one.
+//! directory of its socket and the directory of owed writes. It may end at any moment. A plugin
+//! that needs the agent then waits until the next agent listens.
 
 mod cache;
 mod census;
@@ -67,7 +67,7 @@ pub struct Options {
     pub kubeconfig: Option<PathBuf>,
     /// The path of the socket for plugins.
     pub socket: PathBuf,
-    /// The directory of the journal. The agent can access only its subdirectory `publish`.
+    /// The directory of the journal. The agent accesses only the subdirectory `publish`.
     pub journal_dir: PathBuf,
     /// The address on which the agent serves metrics and health.
     pub metrics: SocketAddr,
@@ -78,8 +78,8 @@ pub struct Options {
 /// Runs the agent until SIGTERM or SIGINT.
 ///
 /// # Errors
-/// If the agent cannot start, or if the directory of owed writes is removed while it runs. The
-/// running agent logs every other failure and retries.
+/// If the agent cannot start, or if another process removes the directory of owed writes while
+/// the agent runs. The running agent logs every other failure and retries.
 pub fn run(options: Options) -> Result<(), AgentError> {
     // This comes first, while the process has one thread. Later threads inherit the empty
     // capability sets.

@@ -58,7 +58,7 @@ pub enum Supply {
     /// The resource counts something other than devices (a bridge, a licence), so its networks get
     /// no device.
     NoDevices,
-    /// The pod's devices are unknown for this reason.
+    /// Jackfield does not know the pod's devices, for this reason.
     Unknown(Box<UnknownCause>),
 }
 
@@ -68,14 +68,14 @@ impl Allocation {
         self.supplies.insert(resource.to_owned(), supply);
     }
 
-    /// The supply of a resource; `None` if it was not looked up.
+    /// The supply of a resource; `None` if Jackfield did not look up the resource.
     pub fn supply(&self, resource: &str) -> Option<&Supply> {
         self.supplies.get(resource)
     }
 }
 
-/// The order in which networks get devices. PCI addresses are compared as numbers, so that the
-/// domain `ffff` comes before `10000`. Other identifiers follow in natural order.
+/// The order in which networks get devices. Compares PCI addresses as numbers, so that the domain
+/// `ffff` comes before `10000`. Other identifiers follow in natural order.
 fn numeric(left: &str, right: &str) -> Ordering {
     match (left.parse::<PciAddress>(), right.parse::<PciAddress>()) {
         (Ok(left), Ok(right)) => left.cmp(&right),

@@ -8,9 +8,9 @@
 //! ```
 //!
 //! This module does no I/O. The caller reads the device, makes the repairs and compares again. The
-//! comparison covers only values that were reported both before and after, because an unreported
-//! value cannot be restored. A device that was recreated at the same address counts as a different
-//! device.
+//! comparison covers only values that the kernel reports both before and after, because Jackfield
+//! cannot restore an unreported value. A device that was recreated at the same address counts as a
+//! different device.
 
 use std::fmt;
 
@@ -169,9 +169,9 @@ fn compare_interfaces(before: &DeviceState, now: &DeviceState, comparison: &mut 
     }
 }
 
-/// The length of an Ethernet address in octets. Jackfield restores only Ethernet addresses by
-/// setting them. In an IPoIB address, the GUID comes from the physical function, and the queue pair
-/// number changes on every start of the interface.
+/// The length of an Ethernet address in octets. Jackfield sets no other addresses. In an IPoIB
+/// address, the GUID comes from the physical function, and the queue pair number changes on every
+/// start of the interface.
 const ETHERNET: usize = 6;
 
 impl DeviceState {

@@ -1,5 +1,4 @@
-//! The ID of the current boot. A network namespace that was recorded in another boot no longer
-//! exists.
+//! The ID of the current boot. A network namespace from a record of another boot no longer exists.
 
 use std::sync::OnceLock;
 

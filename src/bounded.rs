@@ -108,7 +108,7 @@ where
     Ok(text)
 }
 
-/// The first `N` texts of a list, each cut to `LENGTH` bytes.
+/// The first `N` texts of a list, each cut to at most `LENGTH` bytes.
 struct Texts<const N: usize, const LENGTH: usize>(Vec<String>);
 
 impl<'de, const N: usize, const LENGTH: usize> Deserialize<'de> for Texts<N, LENGTH> {
@@ -138,7 +138,8 @@ where
     Ok(texts.map(|texts| texts.0))
 }
 
-/// Reads the first `N` numbers of an object by key. Cuts each key to at most `LENGTH` bytes.
+/// Reads the first `N` entries of an object with numbers as values. Cuts each key to at most
+/// `LENGTH` bytes.
 struct Counts<const N: usize, const LENGTH: usize>;
 
 impl<'de, const N: usize, const LENGTH: usize> Visitor<'de> for Counts<N, LENGTH> {
@@ -162,7 +163,8 @@ impl<'de, const N: usize, const LENGTH: usize> Visitor<'de> for Counts<N, LENGTH
     }
 }
 
-/// Reads the first `N` numbers of an object by key, each key cut to at most `LENGTH` bytes.
+/// Reads the first `N` entries of an object with numbers as values. Cuts each key to at most
+/// `LENGTH` bytes.
 pub(crate) fn counts<'de, D, const N: usize, const LENGTH: usize>(
     deserializer: D,
 ) -> Result<BTreeMap<String, u64>, D::Error>
@@ -209,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_ends_with_an_error_at_the_first_element_beyond_its_limit() {
+    fn reading_a_list_fails_at_the_first_element_beyond_its_limit() {
         let few: Few = serde_json::from_str(r#"{"ids":["a","b","c"]}"#).unwrap();
         assert_eq!(few.ids.len(), 3);
         let error = serde_json::from_str::<Few>(r#"{"ids":["a","b","c","d"]}"#).unwrap_err();
@@ -232,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_names_five() {
+    fn a_message_names_five_elements_and_counts_the_others() {
         assert_eq!(named(["a", "b"]), "a, b");
         assert_eq!(named(["a"; 7]), "a, a, a, a, a and 2 more");
     }

@@ -31,8 +31,8 @@ use error::{ArgumentError, CommandError};
 /// Jackfield is a CNI plugin that attaches pods to several networks.
 ///
 /// A container runtime calls it with CNI_COMMAND in the environment. The commands below are for
-/// people. attach, detach and check make the runtime's calls for one pod, and gc and status its
-/// calls for the node.
+/// people. attach, detach and check make the runtime's calls for one pod. gc and status make the
+/// runtime's calls for the node.
 #[derive(Debug, Parser)]
 #[command(name = "jackfield", version, about, after_help = AFTER)]
 struct Cli {
@@ -58,29 +58,29 @@ enum Command {
     Detach(SandboxArgs),
     /// Check that every attachment of a pod is unchanged (CHECK)
     Check(SandboxArgs),
-    /// Detach every recorded sandbox that --keep does not name, and run GC for every network (GC)
+    /// Detach every sandbox on record that --keep does not name, and run GC for every network (GC)
     Gc {
         #[command(flatten)]
         node: NodeArgs,
-        /// An attachment to keep; everything else is detached
+        /// An attachment to keep; gc detaches all others
         #[arg(long, value_name = "CONTAINER_ID:IFNAME", num_args = 1.., value_parser = node::kept_attachment)]
         keep: Vec<ValidAttachment>,
     },
-    /// Report whether a pod could be attached now (STATUS)
+    /// Report whether jackfield could attach a pod now (STATUS)
     Status(NodeArgs),
-    /// Show what an ADD would do, and every reason why it would fail; run no plugin
+    /// Show what an ADD would do, and every reason why the ADD would fail; run no plugin
     Explain(PodArgs),
     /// Run the node's agent: answer plugins, and write status and events to the cluster
     Agent(agent::AgentArgs),
-    /// Install the binary and the configuration on this node, in front of the cluster network
+    /// Install jackfield's binary and configuration on this node, in front of the cluster network
     Install(install::InstallArgs),
-    /// Remove what install wrote, and restore the replaced files
+    /// Remove jackfield from this node, and restore the files that install replaced
     Uninstall(install::UninstallArgs),
     /// Check this node, and name a remedy for each finding; change nothing
     Doctor(doctor::DoctorArgs),
     /// Show this node's network hardware (PFs, VFs, representors, vDPA, RDMA) and the pods that use it
     Devices(devices::DevicesArgs),
-    /// Describe this node's network hardware, redacted, for a report or a test fixture
+    /// Print a redacted description of this node's network hardware, for a report or a test fixture
     Capture,
     /// Retry one failed detachment, with the node configuration on stdin
     #[command(hide = true, name = crate::plugin::retry::COMMAND)]
@@ -195,7 +195,7 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// The outcome of a command that has printed its findings: an error unless `is_fine`.
+/// Returns the outcome of a command that has printed its findings: an error unless `is_fine`.
 fn no_findings(is_fine: bool) -> Result<(), CommandError> {
     is_fine.then_some(()).ok_or(CommandError::Findings)
 }
@@ -215,7 +215,7 @@ fn print_document(document: &str) -> Result<(), CommandError> {
     printed(console::write(document))
 }
 
-/// Ignores a broken pipe, because its reader needs no more output.
+/// Ignores a broken pipe, because the reader of the pipe needs no more output.
 fn printed(outcome: io::Result<()>) -> Result<(), CommandError> {
     match outcome {
         Err(cause) if cause.kind() != io::ErrorKind::BrokenPipe => Err(CommandError::Stdout(cause)),
@@ -246,7 +246,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_arguments_fit_together() {
+    fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
         let mut command = Cli::command();
         let help = command.render_long_help().to_string();

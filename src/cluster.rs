@@ -1,11 +1,11 @@
-//! The interface to the cluster. It supplies the objects of a plan and publishes the outcome of an
-//! ADD.
+//! The interface to the cluster. It looks up the objects that a plan needs, and publishes the
+//! outcome of an ADD.
 //!
-//! One [`Question`] gets one [`Answer`] with everything that the plan needs: the pod, every
-//! definition that its annotations and the administrator name, and the claims that the annotations
-//! name. After the ADD, one [`Publication`] reports the outcome. The node configuration selects the
-//! implementation: a folder of manifests ([`Folder`]), the agent behind its socket ([`Agent`]), or
-//! the API server ([`Api`]).
+//! One [`Question`] gets one [`Answer`] with everything that the plan needs: the pod, the
+//! definitions that its annotations or the node configuration name, and the claims that the
+//! annotations name. After the ADD, one [`Publication`] reports the outcome. The node configuration
+//! selects the implementation: a folder of manifests ([`Folder`]), the agent behind its socket
+//! ([`Agent`]), or the API server ([`Api`]).
 
 pub mod agent;
 pub mod api;
@@ -49,8 +49,8 @@ pub trait Cluster {
     /// Answers a question. The whole answer has to arrive by `until`.
     ///
     /// # Errors
-    /// When the cluster does not answer or does not have the pod. The CNI code is 11 if the agent
-    /// does not answer, else 107.
+    /// When the cluster does not answer, or has no such pod. The CNI code is 11 if the agent does
+    /// not answer, and 107 for all other errors.
     fn ask(&self, question: &Question, until: Instant) -> Result<Answer, ClusterError>;
 
     /// Announces a question, so that the cluster can look up its objects in advance. Does not wait
@@ -71,13 +71,13 @@ pub trait Cluster {
     /// As [`Cluster::ask`].
     fn census(&self, node: &str, with_definitions: bool) -> Result<Census, ClusterError>;
 
-    /// Publishes the outcome of an ADD by `until`, or keeps it to be published later.
+    /// Publishes the outcome of an ADD by `until`, or keeps the outcome for a later attempt.
     ///
     /// # Errors
-    /// If it can neither publish nor keep the outcome.
+    /// When the outcome can be neither published nor kept.
     fn publish(&self, publication: &Publication, until: Instant) -> Result<(), ClusterError>;
 
-    /// Removes the unfinished files of a process that was killed while it published for the pod.
+    /// Removes the unfinished files of a process that was killed while publishing for the pod.
     fn sweep(&self, _pod: &PodName) {}
 
     /// Drops the owed publications of a pod that is gone.
@@ -91,7 +91,7 @@ pub trait Cluster {
     /// Reports the findings of `doctor` on this node. Does not wait for the cluster.
     fn examined(&self, _examination: Examination) {}
 
-    /// Closes all connections, for a process that outlives its questions. This may wait for a peer
-    /// that delays it.
+    /// Closes all connections. A process that continues after its last question calls this. A peer
+    /// can delay the close.
     fn close(&self) {}
 }

@@ -10,7 +10,7 @@ use device_info::{printable, printable_json};
 /// The longest line, in bytes.
 const LONGEST: usize = 16 << 10;
 
-/// Escapes a text of any origin into one line and cuts long lines.
+/// Escapes a text of any origin into one line, and cuts a long line.
 pub(crate) fn line(text: &str) -> Cow<'_, str> {
     printable(text, LONGEST)
 }

@@ -48,15 +48,15 @@ impl Eq for SharedError {}
 /// A problem and its place.
 #[derive(Debug)]
 pub struct Diagnostic {
-    /// The network, interface, plugin, pod or file; empty if the text of the problem already names
-    /// it.
+    /// The network, interface, plugin, pod or file that has the problem; empty if the text of the
+    /// problem already names it.
     pub place: String,
     /// What is wrong.
     pub problem: Box<dyn Problem>,
 }
 
 impl Diagnostic {
-    /// Returns a problem at a place.
+    /// Makes a diagnostic from a problem and its place.
     pub fn new(place: impl fmt::Display, problem: impl Problem + 'static) -> Diagnostic {
         Diagnostic {
             place: place.to_string(),
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_names_place_problem_and_remedy_where_there_are_any() {
+    fn a_line_leaves_out_a_missing_place_and_remedy() {
         let line = |place: &str, has_remedy| Diagnostic::new(place, Full(has_remedy)).to_string();
         assert_eq!(
             line("/var", true),

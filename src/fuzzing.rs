@@ -101,7 +101,7 @@ fn parts(bytes: &[u8]) -> [&[u8]; 2] {
     std::array::from_fn(|_| parts.next().unwrap_or_default())
 }
 
-/// Passes every line of an input to `write`, and returns what `write` appended.
+/// Passes every line of an input to `write`, and returns the bytes that `write` appended.
 fn of_lines(bytes: &[u8], write: fn(&mut Vec<u8>, &[u8])) -> Vec<u8> {
     let mut out = Vec::with_capacity(bytes.len() * 2);
     bytes

@@ -1,10 +1,10 @@
-//! The records of what is attached. DEL, CHECK and GC need no other source.
+//! The records of attached sandboxes. DEL, CHECK and GC learn from a record what is attached.
 //!
-//! `sandboxes/` has one record per sandbox and interface of the runtime (`CNI_CONTAINERID` and
-//! `CNI_IFNAME`). A record is a file to which each step appends one line with its length and
-//! checksum. Jackfield writes each intention before it acts, so a process that is killed at any
-//! instruction leaves a record of everything that it may have done. If the last line is incomplete,
-//! a reader assumes that every attachment in the header was started.
+//! `sandboxes/` has one record for each pair of `CNI_CONTAINERID` and `CNI_IFNAME`. A record is a
+//! file of lines, each with its length and checksum. Each step appends one line. Jackfield writes
+//! each intention before it acts, so a process that is killed at any instruction leaves a record of
+//! everything that it may have done. If the last line is incomplete, a reader assumes that every
+//! attachment in the header was started.
 //!
 //! ```text
 //! sandboxes/<container>@<ifname>    header and intents, then steps
@@ -17,8 +17,9 @@
 //!
 //! The plugin never syncs a record to disk. A power loss removes every network namespace, so
 //! afterwards a record matters only for leases and devices. The agent syncs the record after the
-//! plugin has answered the runtime ([`Journal::lend`]). Only root can access the directory, because
-//! a DEL runs the plugins that the records name.
+//! plugin has answered the runtime ([`Journal::lend`]).
+//!
+//! Only root can access the directory, because a DEL runs the plugins that the records name.
 
 pub mod adopted;
 pub mod entry;
@@ -106,12 +107,13 @@ impl Journal {
             .map_err(|cause| JournalError::io("cannot be written", &path, cause))
     }
 
-    /// Reads the record of one attachment. The caller holds the lock of the sandbox, so no other
-    /// process is writing the record.
+    /// Reads the record of `key`. The caller holds the lock of the sandbox, so no other process is
+    /// writing the record.
+    ///
+    /// Moves a damaged record to quarantine and returns [`Lookup::Quarantined`].
     ///
     /// # Errors
-    /// Code 109 if the file exists and cannot be read, or cannot be moved to quarantine. A damaged
-    /// record is no error: this call moves it to quarantine ([`Lookup::Quarantined`]).
+    /// Code 109 if an existing record cannot be read, or a damaged record cannot be moved.
     pub fn find(&self, key: &Key) -> Result<Lookup, JournalError> {
         self.check_private()?;
         let path = self.path(key);
@@ -138,7 +140,8 @@ impl Journal {
         Entry::open(&path).map_err(|cause| JournalError::io("cannot be written", &path, cause))
     }
 
-    /// Removes the record of `key`. Nothing in the record may be left to detach.
+    /// Removes the record of `key`, and the marker of an owed detachment. No attachment in the
+    /// record may be left to detach.
     ///
     /// # Errors
     /// Code 109.
@@ -152,13 +155,13 @@ impl Journal {
 
     /// Opens the record of `key` for the agent, which may only sync it.
     ///
-    /// The agent has root's user ID, and the owner of a file can reopen it for writing through
-    /// `/proc/self/fd`, whatever the descriptor allows. So this call first gives the record to a
-    /// user ID that no process has. The plugin keeps its access through CAP_DAC_OVERRIDE.
+    /// The agent has root's user ID. The owner of a file can reopen any descriptor of the file for
+    /// writing through `/proc/self/fd`. So this call first gives the record to a user ID that no
+    /// process has. The plugin keeps its access through CAP_DAC_OVERRIDE.
     ///
     /// # Errors
-    /// `PermissionDenied` if the plugin lacks the capabilities for this. Otherwise an error of the
-    /// file system, for example if the file system cannot change owners.
+    /// `PermissionDenied` if the plugin lacks CAP_DAC_OVERRIDE. Otherwise an error of the file
+    /// system, for example if the file system cannot change owners.
     pub fn lend(&self, key: &Key) -> io::Result<OwnedFd> {
         if !capabilities::overrides_owners() {
             return Err(io::ErrorKind::PermissionDenied.into());
@@ -183,7 +186,7 @@ impl Journal {
         }
     }
 
-    /// Returns the key of every record.
+    /// Returns the key of every record that this call can read.
     ///
     /// # Errors
     /// Code 109 if the directory exists and cannot be read.
@@ -191,8 +194,8 @@ impl Journal {
         Ok(self.keys_and_damaged()?.0)
     }
 
-    /// Returns the key of every record, and every damaged record that this call moved to quarantine
-    /// or failed to move.
+    /// Returns the key of every record that this call can read, and every damaged record that this
+    /// call moved to quarantine or failed to move. Leaves out a record with an incomplete header.
     ///
     /// # Errors
     /// As [`Journal::keys`].
@@ -202,10 +205,10 @@ impl Journal {
         for entry in entries(&self.sandboxes())? {
             let path = entry.path();
             match Sandbox::read(&path) {
-                // Takes the key from the header, because a long file name is shortened.
+                // The key comes from the header, because the file name cuts a long container ID.
                 Ok(sandbox) => keys.push(sandbox.header.key()),
-                // The writer of this record may still be running. Only the holder of the sandbox's
-                // lock can exclude that.
+                // The writer of this record may still be running. Only a call that holds the lock
+                // of the sandbox can rule this out.
                 Err(RecordError::CutOff | RecordError::Io(_)) => {}
                 Err(cause) => damaged.push(self.quarantine(&path, cause)),
             }
@@ -249,7 +252,7 @@ impl Journal {
     }
 
     /// Refuses a journal that users other than root can write to, because a DEL runs the plugins
-    /// that its records name.
+    /// that the records name. First removes the read access of other users, where this is safe.
     ///
     /// # Errors
     /// Code 109 with the directory and the reason.
@@ -264,12 +267,12 @@ impl Journal {
         Ok(())
     }
 
-    /// Removes the access of other users to the directory if it contains only files and folders of
-    /// the journal. Kubelet creates the directory of a mount with mode 0755. No other user may run
-    /// a program that a compromised agent puts into `publish`.
+    /// Removes the access of other users to the directory if the directory contains only files and
+    /// folders of the journal. Kubelet creates the directory of a mount with mode 0755. Other users
+    /// could then run a program that a compromised agent puts into `publish`.
     fn close(&self) {
-        // If others can write to the directory, they may already have put files there, so
-        // `check_private` refuses it.
+        // If other users can write to the directory, they may already have put files there. This
+        // function then changes nothing, and `check_private` refuses the directory.
         let is_open = fs::symlink_metadata(&self.dir).is_ok_and(|found| {
             let mode = found.mode() & 0o077;
             found.is_dir() && mode != 0 && mode & 0o022 == 0
@@ -298,7 +301,7 @@ impl Journal {
     }
 }
 
-/// The result of looking up an attachment.
+/// The result of looking up a record.
 #[derive(Debug)]
 pub enum Lookup {
     /// The record can be read.

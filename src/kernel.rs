@@ -3,14 +3,14 @@
 //!
 //! ```text
 //! PodNetns::open(path) ──▶ Netlink::in_netns ──▶ PodLinks: links, addresses, default routes
-//!   checked, kept open      a socket in it         the traits that `verify` and `operation` use
+//!   checked, kept open      a socket in the netns  the traits that `verify` and `operation` use
 //!              Netlink::here ──▶ DeviceLinks: links of devices, VF settings of a PF
 //! ```
 //!
 //! No other module enters a namespace or uses rtnetlink. A netlink socket stays in the namespace in
 //! which it was opened. The calling thread therefore enters the pod's namespace only to open one
-//! socket, and then returns to the host's namespace. All calls block, and every wait is bounded.
-//! Every dump is filtered to what its caller needs.
+//! socket, and then returns to the host's namespace. All calls block, and every wait has a time
+//! limit. Every request asks the kernel only for what the caller needs.
 
 mod address;
 pub mod capabilities;

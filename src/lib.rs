@@ -10,8 +10,8 @@
 //! runtime ◀──one JSON── result ◀── publish ◀── npwg::status ◀── verify ◀── delegate (serial)
 //! ```
 //!
-//! The modules are listed in the order of that flow. Each module imports only modules that are
-//! listed before it. `tests/documents/imports.rs` checks this.
+//! The list of modules below is in the order of this flow. Each module imports only earlier modules
+//! of the list. `tests/documents/imports.rs` checks this.
 
 // Modules that every other module may import.
 mod boot;

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! The parsers are lenient where the specification is silent. They refuse a value that the
-//! specification calls invalid, and name its key (NPWG 1.3 §4.1.2.1).
+//! specification calls invalid, and the error names the key (NPWG 1.3 §4.1.2.1).
 
 pub mod bandwidth;
 pub mod definition;
@@ -44,7 +44,7 @@ pub const DEFAULT_NETWORK_ANNOTATION: &str = "v1.multus-cni.io/default-network";
 /// The annotation in which a definition names the resource of its devices.
 pub const RESOURCE_NAME_ANNOTATION: &str = "k8s.v1.cni.cncf.io/resourceName";
 
-/// The version of the specification that a node follows where versions differ.
+/// The version of the specification that a node follows where 1.0 and 1.3 differ.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Dialect {
     /// 1.0: `mac` may be an IPoIB address of 20 bytes (NPWG 1.0 §4.1.2.1.4).

@@ -1,12 +1,14 @@
 //! The CNI verbs. The file of each verb shows the steps of the verb in order:
 //!
 //! ```text
-//! add     prepare ▶ journal ▶ baseline ▶ for each: delegate ▶ verify ▶ routes ▶ publish
-//! del     journal ▶ for each, last first: delegate ▶ restore ▶ forget
-//! check   journal ▶ for each: delegate ▶ verify
-//! gc      journal ▶ for each sandbox the runtime no longer lists: del ▶ for each network: delegate
+//! add     prepare ▶ journal ▶ baseline ▶ for each: (delegate ▶ verify) ▶ routes ▶ publish
+//! del     journal ▶ for each, last first: (delegate) ▶ restore ▶ forget
+//! check   journal ▶ for each: (delegate ▶ verify)
+//! gc      journal ▶ for each sandbox the runtime no longer lists: (del) ▶ each network: (delegate)
 //! status  journal, cluster, programs ▶ delegates of the cluster network
 //! ```
+//!
+//! ADD, DEL and CHECK repeat the steps in parentheses for each attachment.
 //!
 //! The verbs reach everything outside the process through [`Host`]: the cluster, the delegates, the
 //! links of pods and devices, and the journal.
@@ -117,7 +119,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// The sandbox that the runtime addresses, by `CNI_CONTAINERID` and `CNI_IFNAME`.
+    /// The key of the sandbox that the call is about, from `CNI_CONTAINERID` and `CNI_IFNAME`.
     fn key(&self) -> Result<Key, EnvironmentError> {
         let (container, ifname) = self.request.call.attachment()?;
         Ok(Key { container, ifname })
@@ -128,8 +130,8 @@ impl<'a> Context<'a> {
         self.deadline.saturating_duration_since(Instant::now())
     }
 
-    /// Returns a context for a part of this call that must leave one `share`-th of the remaining
-    /// time unused: half of it if `share` is two, a quarter if `share` is four.
+    /// Returns a context for a part of this call, with an earlier deadline. The deadline leaves
+    /// 1/`share` of the remaining time to the rest of the call.
     fn sparing(&self, share: u32) -> Context<'a> {
         self.until(self.deadline - self.left() / share)
     }
@@ -145,8 +147,7 @@ impl<'a> Context<'a> {
         self.notes.borrow_mut().push(note);
     }
 
-    /// Adds the warnings among `events` to the notes, so that they appear in the log as well as in
-    /// the pod's events.
+    /// Adds the warnings among `events` to the notes, so that the log contains the warnings too.
     fn note_warnings<'e>(&self, events: impl IntoIterator<Item = &'e Event>) {
         for event in events {
             if event.kind == EventKind::Warning {

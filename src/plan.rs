@@ -38,8 +38,9 @@ pub const MAX_CAPABILITIES: usize = 64;
 /// What an ADD does, in order.
 #[derive(Debug, Default)]
 pub struct Plan {
-    /// The cluster network (NPWG 1.3 §6.2), the further delegates, the default networks, the
-    /// networks that the pod selects, and the auxiliary chain, in this order.
+    /// The attachments in this order: the cluster network (NPWG 1.3 §6.2), the further delegates of
+    /// the node configuration, the default networks, the networks that the pod selects, and the
+    /// auxiliary chain.
     pub attachments: Vec<Attachment>,
     /// Warnings for the pod's owner.
     pub warnings: Vec<PlanWarning>,
@@ -49,7 +50,7 @@ pub struct Plan {
     pub problems: Vec<PlanError>,
 }
 
-/// The facts that a plan is made from.
+/// The data from which Jackfield makes a plan.
 #[derive(Debug)]
 pub struct Inputs<'a> {
     /// The node configuration.

@@ -1,7 +1,7 @@
 //! One call of the runtime: reads the environment and stdin, and writes the answer to stdout.
 //!
-//! A call that fails or panics writes exactly one error document. libcni ignores stderr if stdout
-//! is not empty, so the document must contain the cause (CNI 1.1.0 §2, §5).
+//! A call that fails or panics writes exactly one error document to stdout. libcni ignores stderr
+//! if stdout is not empty, so the document must contain the cause (CNI 1.1.0 §2, §5).
 
 mod log;
 pub mod retry;
@@ -109,7 +109,7 @@ fn depth() -> Result<Depth, DepthError> {
     Depth::parse(std::env::var_os(DEPTH_VARIABLE).as_deref())
 }
 
-/// The answer of a nested Jackfield, which another Jackfield runs as a delegate.
+/// Returns the answer of a nested Jackfield, which another Jackfield runs as a delegate.
 ///
 /// A nested ADD always fails, so there is nothing to detach. A nested DEL or GC succeeds, because
 /// the outer Jackfield would never stop retrying a failed DEL.
@@ -120,8 +120,8 @@ fn nested_answer(verb: Verb, error: DepthError) -> Result<String, Failure> {
     }
 }
 
-/// Removes what calls left in `/run/jackfield`, except lock files that still exist. `jackfield
-/// uninstall` calls this.
+/// Removes what calls left in `/run/jackfield`, for `jackfield uninstall`. Keeps lock files that
+/// still exist.
 pub fn forget_locks() {
     let locks = std::path::Path::new(LOCK_DIR);
     let _ = std::fs::remove_dir(locks);
@@ -135,7 +135,7 @@ pub fn forget_locks() {
 /// Runs `act` with the real cluster, processes and kernel, as configured by `config`.
 ///
 /// # Errors
-/// The errors of `act`, or an error if Jackfield runs as its own delegate or cannot find its own
+/// The errors of `act`. Also an error if Jackfield runs as its own delegate or cannot find its own
 /// executable.
 pub fn with_host<T>(
     config: &NodeConfig,
@@ -212,8 +212,8 @@ fn add(context: &Context<'_>) -> Result<String, Failure> {
     Ok(added.result.to_json(request.config.version)?)
 }
 
-/// The answer to VERSION: the version in the request, and all supported versions (CNI 1.1.0 §5
-/// VERSION Success). Stdin may be empty.
+/// Returns the answer to VERSION: the version in the request, and all supported versions (CNI 1.1.0
+/// §5 VERSION Success). Stdin may be empty.
 fn supported_versions() -> String {
     let mut stdin = Vec::new();
     let _ = io::stdin()

@@ -12,9 +12,9 @@ use crate::regular_file::found;
 /// The mode bits that let a group or others write to a directory.
 const WRITABLE_BY_OTHERS: u32 = 0o022;
 
-/// Refuses a directory that a user other than root owns or can write to. Refuses a symlink and
-/// every other file. Accepts a missing directory, because the caller creates the directory
-/// afterwards.
+/// Refuses a directory that belongs to a user other than root and the user of this process, and a
+/// directory that other users can write to. Refuses a symlink and every other file. Accepts a
+/// missing directory, because the caller then creates it.
 ///
 /// # Errors
 /// `PermissionDenied` with the reason, or the error of the file system.
@@ -46,7 +46,8 @@ enum Exposure {
     Writable { mode: u32 },
 }
 
-/// Creates a directory and its missing parents. Only root can enter them.
+/// Creates a directory and its missing parents. Only the user of this process can enter the
+/// directories that it creates.
 ///
 /// # Errors
 /// The error of the file system.

@@ -51,7 +51,7 @@ fn read_up_to(file: File, limit: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Opens a regular file for reading, without waiting for the writer of a FIFO or the holder of a
+/// Opens a regular file for reading. Does not wait for the writer of a FIFO or the holder of a
 /// lease.
 ///
 /// # Errors
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_of_the_administrator_is_followed_but_only_to_a_regular_file() {
+    fn read_follows_a_link_only_to_a_regular_file() {
         let dir = tempfile::tempdir().unwrap();
         let link = |name: &str, to: &Path| {
             let path = dir.path().join(name);
@@ -192,7 +192,7 @@ mod tests {
 
     /// `/proc` reports size 0 for its files.
     #[test]
-    fn the_limit_holds_for_a_file_that_reports_another_size() {
+    fn the_limit_holds_for_a_file_that_reports_a_smaller_size() {
         let error = read(Path::new("/proc/self/status"), 8).unwrap_err();
         assert_eq!(error.to_string(), "larger than 8 bytes");
     }

@@ -33,8 +33,8 @@ pub struct Request {
     pub call: Call,
     /// The node configuration from stdin.
     pub config: NodeConfig,
-    /// The JSON object from stdin. From it, verbs read `prevResult`, `runtimeConfig` and the
-    /// attachments that GC keeps.
+    /// The JSON object from stdin. It also contains the keys of one call: `prevResult`,
+    /// `runtimeConfig`, and the attachments that GC must keep.
     pub stdin: RawObject,
 }
 
@@ -42,7 +42,8 @@ impl Request {
     /// Combines environment and configuration.
     ///
     /// # Errors
-    /// As [`Call::read`] and [`NodeConfig::parse`]: codes 1, 4, 5, 6, 7 of CNI 1.1.0 §2 Errors.
+    /// As [`Call::attachment`] and [`NodeConfig::parse`], and code 1 if no version of the
+    /// configuration has the verb (CNI 1.1.0 §5 Error).
     pub fn new(call: Call, stdin: RawObject) -> Result<Request, RequestError> {
         let request = Request::for_people(call, stdin)?;
         let (_, highest) = node_config::versions(&request.stdin)?;
@@ -54,7 +55,7 @@ impl Request {
     /// the configuration.
     ///
     /// # Errors
-    /// As [`Request::new`], except for the version.
+    /// As [`Call::attachment`] and [`NodeConfig::parse`].
     pub fn for_people(call: Call, stdin: RawObject) -> Result<Request, RequestError> {
         let config = NodeConfig::parse(&stdin)?;
         if call.verb.has_attachment() {

@@ -1,13 +1,17 @@
-//! Installs Jackfield on a node, keeps it installed, takes over from Multus, and uninstalls it.
+//! Installs Jackfield on a node, keeps it installed, and uninstalls it. Takes a node over from
+//! Multus.
+//!
+//! The *runtime's directory* is the directory from which the container runtime reads CNI
+//! configurations. *Our configuration* is the file in it whose first plugin is Jackfield.
 //!
 //! ```text
-//! install ──▶ plan (what the runtime's directory should hold) ──▶ stage, rename ──▶ manifest
+//! install ──▶ plan (what the runtime's directory should contain) ──▶ stage, rename ──▶ manifest
 //! guard   ──▶ the same, after every change
 //! uninstall ◀── manifest, journal
 //! doctor  ◀── everything, read only
 //! ```
 //!
-//! After a failure, the node keeps the network that it had (NPWG 1.3 §6.1).
+//! If an installation fails, the node keeps its previous network (NPWG 1.3 §6.1).
 
 pub mod binary;
 mod check;
@@ -37,10 +41,10 @@ pub use notice::Notice;
 
 use crate::diagnostic::Problem;
 
-/// The name of the binary, of the plugin's type, and of the network.
+/// The name of the binary, of the plugin type, and of the network in our configuration.
 pub const NAME: &str = "jackfield";
 
-/// Receives what the installer reports while it works.
+/// Receives the reports of the installer while it works.
 pub type Say<'a> = &'a dyn Fn(&dyn Problem);
 
 /// The version of this release.

@@ -7,9 +7,9 @@
 //! ```
 //!
 //! ADD judges each attachment before it makes the next attachment, since the next attachment may
-//! enslave the interface. CHECK judges each attachment again. The judgement does no I/O. From the
-//! [`Weight`] of a finding, the caller decides whether the finding fails the attachment or becomes
-//! an event.
+//! enslave the interface. CHECK judges each attachment again. [`judge()`] does no I/O. The
+//! [`Weight`] of a finding tells the caller whether the finding fails the attachment or becomes an
+//! event.
 
 mod finding;
 mod function;

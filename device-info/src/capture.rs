@@ -19,9 +19,9 @@ const FORMAT: u32 = 1;
 /// The network hardware of a machine as sysfs, `/dev` and devlink show it. Contains everything that
 /// this crate reads, without the values that identify the machine.
 ///
-/// A capture has substitutes for MACs, GUIDs, switch IDs, and interface names that contain them.
-/// The same value always has the same substitute, so that values which are equal stay equal. Names
-/// that people chose (of vDPA devices) stay.
+/// A capture has substitutes for MACs, GUIDs, switch IDs, and interface names that contain a MAC or
+/// GUID. The same value always has the same substitute, so that equal values stay equal. Names that
+/// people chose, such as those of vDPA devices, stay.
 ///
 /// [`Capture::build`] writes the capture to a directory. A test reads that directory with
 /// [`Sysfs`](crate::Sysfs) like the original machine.
@@ -112,8 +112,8 @@ impl Capture {
         sysfs.chain(dev)
     }
 
-    /// Removes a path and everything below it, like a device that vanished or an attribute that a
-    /// kernel lacks.
+    /// Removes a path and everything below it, as if a device had vanished or the kernel lacked an
+    /// attribute.
     pub fn remove(&mut self, path: &str) {
         let below = format!("{path}/");
         self.sysfs

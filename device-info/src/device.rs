@@ -92,8 +92,8 @@ pub struct DeviceNames {
 impl DeviceNames {
     /// Returns whether the interface belongs to the device of an identifier.
     ///
-    /// A subfunction is not the PCI function that it is part of. Returns `None` if nothing is known
-    /// of the interface, or if the identifier has a form of its own.
+    /// A subfunction is not the PCI function that it is part of. Returns `None` if no name of the
+    /// interface's device is known, or if the identifier has a form that the device plugin chose.
     #[must_use]
     pub fn is(&self, id: &str) -> Option<bool> {
         if let Ok(address) = id.parse::<PciAddress>() {
@@ -107,7 +107,7 @@ impl DeviceNames {
         if names.contains(&Some(id)) {
             return Some(true);
         }
-        // The form of an auxiliary device's identifier shows its kind.
+        // Only the identifier of a subfunction contains `.sf.`.
         let known = self.auxiliary.is_some() || self.pci.is_some() || self.vdpa.is_some();
         (known && id.contains(".sf.")).then_some(false)
     }

@@ -10,10 +10,11 @@ use crate::sysfs::Sysfs;
 const DEV: &str = "/dev";
 
 impl Sysfs {
-    /// Returns the path of `/dev/vhost-net`, which device-info reports for a DPDK exceptional path
-    /// (`DEVINFO 1.1.0 §3.1.3.2`), if both character devices of such a path exist.
+    /// Returns the path `/dev/vhost-net`, which device-info reports for a DPDK exceptional path
+    /// (`DEVINFO 1.1.0 §3.1.3.2`).
     ///
-    /// Returns `None` without `/dev/net/tun`, because vhost-net alone moves no packets.
+    /// Returns `None` if `/dev/vhost-net` or `/dev/net/tun` is missing. Without `/dev/net/tun`,
+    /// vhost-net moves no packets.
     #[must_use]
     pub fn vhost_net(&self) -> Option<String> {
         self.character_device("net/tun", None)?;

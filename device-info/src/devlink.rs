@@ -66,7 +66,7 @@ impl Devlink {
     /// # Errors
     ///
     /// [`DevlinkError::Absent`] if this kernel has no devlink. This is not a fault, because the
-    /// crate then finds representors through sysfs. Otherwise the error of the socket.
+    /// crate then finds representors through sysfs. Other variants report errors of the socket.
     pub fn open() -> Result<Self, DevlinkError> {
         let mut socket = Socket::new(NETLINK_GENERIC).map_err(DevlinkError::socket)?;
         socket.bind_auto().map_err(DevlinkError::socket)?;
@@ -94,9 +94,11 @@ impl Devlink {
         Ok(devlink)
     }
 
-    /// Returns the mode of a device's switch. `switchdev` mode is the only proof of representors.
+    /// Returns the mode of a device's switch. Only `switchdev` mode proves that a device has
+    /// representors.
     ///
-    /// Returns `None` for a device without its own switch, and for one that devlink does not know.
+    /// Returns `None` for a device without its own switch, and for a device that devlink does not
+    /// know.
     ///
     /// # Errors
     ///
@@ -167,7 +169,7 @@ impl Devlink {
     }
 }
 
-/// Parses a datagram as an answer to each request.
+/// Parses a datagram as an answer, and reads the values of every request from it.
 #[cfg(any(test, feature = "fixtures"))]
 #[doc(hidden)]
 pub fn visit_datagram(datagram: &[u8]) -> Result<(), DevlinkError> {

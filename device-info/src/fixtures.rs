@@ -1,4 +1,4 @@
-//! Machines for tests. Code builds each capture, so none was taken from hardware.
+//! Machines for tests. Code builds each capture. None was taken from hardware.
 //!
 //! Fixtures without `unverified` in their names match real kernels: the igb and vDPA trees of Linux
 //! 6.12 in a virtual machine. An `unverified_` fixture is made from data sheets and driver sources,

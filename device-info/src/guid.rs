@@ -13,8 +13,8 @@ use crate::quoted::Quoted;
 /// only the first form, because ib-sriov-cni compares text.
 ///
 /// As with [`MacAddr`](crate::MacAddr), use [`FromStr`] for a *requested* GUID: it refuses zero,
-/// all ones and groups. Use [`From<[u8; 8]>`](From) or [`Guid::parse_observed`] for an *observed*
-/// GUID, because a VF without a GUID shows zeros.
+/// all ones and GUIDs with the group bit. Use [`From<[u8; 8]>`](From) or [`Guid::parse_observed`]
+/// for an *observed* GUID, because a VF without a GUID shows zeros.
 ///
 /// ```
 /// use device_info::Guid;
@@ -34,7 +34,7 @@ impl Guid {
         self.0
     }
 
-    /// Returns whether every octet is zero. On a VF this means that no GUID was set.
+    /// Returns whether every octet is zero. A VF with such a GUID has no GUID.
     #[must_use]
     pub fn is_zero(self) -> bool {
         self.0 == [0; 8]

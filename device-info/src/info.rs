@@ -25,9 +25,9 @@ mod wire;
 
 /// A device as a pod sees it (`DEVINFO 1.1.0 §3`): complete and well-formed.
 ///
-/// Keys that the specification does not define survive, so that a file can be read, completed and
-/// written without loss. To read a file of another program, use [`WireDeviceInfo`], which does not
-/// check values. [`TryFrom`] or [`complete()`] turns it into a `DeviceInfo`.
+/// Keeps keys that the specification does not define, so that a program can read, complete and
+/// write a file without loss. To read a file of another program, use [`WireDeviceInfo`], which does
+/// not check values. [`TryFrom`] or [`complete()`] turns a `WireDeviceInfo` into a `DeviceInfo`.
 ///
 /// ```
 /// use device_info::{DeviceInfo, DeviceKind};
@@ -65,9 +65,9 @@ pub enum DeviceKind {
 pub struct PciInfo {
     /// The function's PCI address.
     pub pci_address: PciAddress,
-    /// The character device of the exceptional path.
+    /// The character device of DPDK's exceptional path.
     pub vhost_net: Option<AbsolutePath>,
-    /// The RDMA devices, written with commas between them as device plugins do.
+    /// The RDMA devices. Files have commas between them, as device plugins write them.
     pub rdma_devices: Vec<DeviceName>,
     /// The physical function.
     pub pf_pci_address: Option<PciAddress>,
@@ -82,11 +82,11 @@ pub struct PciInfo {
 pub struct VdpaInfo {
     /// The device's name on the vDPA bus.
     pub parent_device: DeviceName,
-    /// How the device is used.
+    /// Who uses the device.
     pub driver: VdpaDriver,
     /// The path at which the device is opened.
     pub path: AbsolutePath,
-    /// The PCI function behind it.
+    /// The PCI function behind the vDPA device.
     pub pci_address: Option<PciAddress>,
     /// The physical function of [`VdpaInfo::pci_address`].
     pub pf_pci_address: Option<PciAddress>,
@@ -174,7 +174,8 @@ words! {
         Ethernet = "ethernet",
         /// IP packets.
         Ip = "ip",
-        /// Reserved. The reference library's word `punt` is read but not written.
+        /// Reserved. The crate also reads the reference library's word `punt`, but does not write
+        /// it.
         InjectPunt = "inject-punt" | "punt",
     }
 }
@@ -190,7 +191,7 @@ impl DeviceInfo {
         }
     }
 
-    /// Returns the version of the specification. It defines all keys in use.
+    /// Returns the version of the specification. This version defines all keys in use.
     #[must_use]
     pub fn version(&self) -> SpecVersion {
         self.version

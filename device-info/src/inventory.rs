@@ -17,7 +17,7 @@ use crate::vdpa::VdpaDriver;
 ///
 /// Reading takes at most 40 system calls for each function with a representor and an RDMA device.
 /// 256 virtual functions take a few milliseconds. `None` and empty lists mean "missing or not
-/// known". `remarks` has one line for each value that could not be read.
+/// known". `remarks` has one line for each value that the crate could not read.
 ///
 /// ```
 /// use device_info::{Devlink, Inventory, Sysfs};
@@ -40,7 +40,7 @@ pub struct Inventory {
     pub vdpa: Vec<VdpaEntry>,
     /// RDMA devices.
     pub rdma: Vec<RdmaEntry>,
-    /// What could not be read, one line each.
+    /// One line for each value that the crate could not read.
     pub remarks: Vec<String>,
 }
 
@@ -102,7 +102,7 @@ pub struct VirtualFunction {
 pub struct SubfunctionEntry {
     /// The name of the auxiliary device.
     pub name: String,
-    /// The number that its owner chose.
+    /// The number that the subfunction's owner chose.
     pub number: Option<u32>,
     /// The function that it is part of.
     pub parent: Option<PciAddress>,
@@ -119,11 +119,11 @@ pub struct SubfunctionEntry {
 pub struct VdpaEntry {
     /// The name on the vDPA bus.
     pub name: String,
-    /// How the device is used.
+    /// Who uses the device.
     pub driver: Option<VdpaDriver>,
     /// The path at which the device is opened.
     pub path: Option<String>,
-    /// The PCI function behind it.
+    /// The PCI function behind the vDPA device.
     pub pci_address: Option<PciAddress>,
 }
 
@@ -136,14 +136,14 @@ pub struct RdmaEntry {
     pub node_guid: Option<Guid>,
     /// The ports.
     pub ports: Vec<RdmaPort>,
-    /// The PCI function behind it; `None` for a software device.
+    /// The PCI function behind the RDMA device; `None` for a software device.
     pub pci_address: Option<PciAddress>,
 }
 
 impl Inventory {
     /// Reads the inventory. `switches` returns a device's switch from devlink
-    /// ([`Devlink::switch`](crate::Devlink::switch)). With `&mut |_| None`, representors are looked
-    /// up in sysfs.
+    /// ([`Devlink::switch`](crate::Devlink::switch)). With `&mut |_| None`, `read` looks up
+    /// representors in sysfs.
     #[must_use]
     pub fn read(sysfs: &Sysfs, switches: &mut dyn FnMut(&DevlinkHandle) -> Option<Switch>) -> Self {
         let vdpa: Vec<VdpaEntry> = sysfs
@@ -209,8 +209,8 @@ impl Inventory {
             let Some(function) = sysfs.pci_function(address).filter(PciFunction::is_network) else {
                 continue;
             };
-            // Do not read the current number of VFs, because that blocks while a driver creates
-            // some.
+            // Do not read the current number of VFs, because the read blocks while a driver creates
+            // VFs.
             let Some(total_vfs) = function.total_vfs() else {
                 let ids = (function.vendor(), function.device());
                 self.functions.push(self.function(&function, ids));
@@ -255,7 +255,7 @@ impl Inventory {
         self.function_with(function, ids, None)
     }
 
-    /// With `uplink`, this need not read the port name of every representor to find the PF's own
+    /// With `uplink`, does not read the port name of every representor to find the PF's own
     /// interface.
     fn function_with(
         &self,

@@ -1,5 +1,5 @@
-//! Describes the network devices of a machine: the physical function of a VF, its representor, the
-//! character device of a vDPA device, the GUID of a port, and the device information for a pod.
+//! Describes the network devices of a machine: the physical function and the representor of a VF,
+//! the character device of a vDPA device, the GUID of a port, and the device information for a pod.
 //!
 //! The crate is for programs that hand devices to workloads and must know exactly which device each
 //! workload got: CNI plugins, device plugins, hardware tests. It needs no async runtime and no
@@ -33,21 +33,21 @@
 //!
 //! # What an answer means
 //!
-//! - **Unknown rather than wrong.** `None` and empty lists mean "missing or not known": a pod's
-//!   interface is missing from the host's sysfs, and a VF inside a virtual machine has no physical
-//!   function. If two candidates match, the crate returns neither. [`Sysfs::take_remarks`] returns
-//!   one line for each value that the crate could not read (`EIO`, 10 MiB in an attribute, text
-//!   that is not a number).
-//! - **Current.** Every method reads when it is called, and nothing is cached. A device that
-//!   vanishes between two calls is unknown from then on.
+//! - **Unknown rather than wrong.** `None` and empty lists mean "missing or not known". For
+//!   example, a pod's interface is missing from the host's sysfs, and a VF inside a virtual machine
+//!   has no physical function. If two candidates match, the crate returns neither.
+//!   [`Sysfs::take_remarks`] returns one line for each value that the crate could not read (`EIO`,
+//!   more than 4 KiB in an attribute, text that is not a number).
+//! - **Current.** Every method reads sysfs when it is called. The crate caches nothing. A device
+//!   that vanishes between two calls is unknown from then on.
 //! - **Bounded.** The crate reads an attribute once, and at most 4 KiB of it. It reads links one at
 //!   a time and never follows them recursively, because physical and virtual functions link to each
-//!   other.
-//!   One device takes at most 60 system calls, whatever the number of devices. An [`Inventory`]
-//!   takes at most 40 for each function. Tests enforce both. With 256 VFs one device resolves in
-//!   less than 1 ms and all of them in less than 50 ms (`cargo bench --features fixtures`). Without
-//!   devlink, the crate finds a representor by reading the port name of each interface of the
-//!   switch. This takes three system calls for each interface, within the same time.
+//!   other. One device takes at most 60 system calls, whatever the number of devices. An
+//!   [`Inventory`] takes at most 40 for each function. Tests enforce both limits. With 256 VFs, the
+//!   crate resolves one device in less than 1 ms, and all of them in less than 50 ms (`cargo bench
+//!   --features fixtures`). Without devlink, the crate finds a representor by reading the port name
+//!   of each interface of the switch. This takes three system calls for each interface, and no
+//!   longer than these times.
 //!
 //! # Errors
 //!
@@ -63,20 +63,21 @@
 //!
 //! # Sources
 //!
-//! - NPWG Device Information Specification 1.1.0, cited as `DEVINFO 1.1.0 §…`. Version 1.0.0 is
-//!   read and written too.
+//! - NPWG Device Information Specification 1.1.0, cited as `DEVINFO 1.1.0 §…`. The crate also reads
+//!   and writes version 1.0.0.
 //! - PCI SR-IOV 1.1 for the numbers of virtual functions; the kernel's `sysfs-bus-pci`,
 //!   `sysfs-class-net`, `sysfs-bus-vdpa`, `linux/devlink.h`.
 //! - Real trees of Linux 6.12 for igb, vfio-pci, vDPA, netdevsim, IPoIB and rxe. Fixtures whose
-//!   name begins with `unverified_` are made from sources and data sheets.
+//!   names begin with `unverified_` come from driver sources and data sheets.
 //!
 //! # Features
 //!
 //! - `fixtures`: machines for tests, including rare hardware.
 //! - `pci-names`: a compiled-in table of vendor and device names, for machines without a `pci.ids`
-//!   file for [`PciNames`]. It adds 3 MB. The crate behind it runs curl when it is built. This
-//!   repository stops curl from downloading, so that a build without network gives the same result.
-//!   Elsewhere, set `CURL_HOME` likewise.
+//!   file for [`PciNames`]. It adds 3 MB. The build script of `pci-ids` runs curl. In this
+//!   repository, `.cargo/config.toml` stops curl from downloading, so that a build without a
+//!   network gives the same result. Elsewhere, set `CURL_HOME` to a directory with a `.curlrc` that
+//!   forbids the download.
 
 pub use capture::{Capture, CaptureError};
 pub use device::{Device, DeviceNames};
@@ -135,7 +136,7 @@ mod sysfs;
 mod tests;
 mod vdpa;
 
-/// The parsers of foreign octets that have no public name, for a fuzzer.
+/// Private parsers of untrusted octets, for a fuzzer.
 #[cfg(any(test, feature = "fixtures"))]
 #[doc(hidden)]
 pub mod fuzzing {

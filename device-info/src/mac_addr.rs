@@ -6,13 +6,13 @@ use std::str::FromStr;
 use crate::octets::{self, serde_as_text};
 use crate::quoted::Quoted;
 
-/// A MAC address: six octets, written in lower case with colons between them. Dashes and Cisco's
-/// `0200.0000.0001` are read too.
+/// A MAC address: six octets, written in lower case with colons between them. Also reads dashes and
+/// Cisco's `0200.0000.0001`.
 ///
 /// Use [`FromStr`] for a *requested* address: it refuses addresses that no interface can have
 /// (zero, broadcast, multicast). Use [`From<[u8; 6]>`](From) or [`MacAddr::parse_observed`] for an
-/// *observed* address, which is not checked: a VF without an administrative MAC shows zeros.
-/// Deserialization reads stored addresses, so it checks the form only.
+/// *observed* address. They accept any address, because a VF without an administrative MAC shows
+/// zeros. Deserialization reads stored addresses, so it checks the form only.
 ///
 /// ```
 /// use device_info::MacAddr;
@@ -35,8 +35,8 @@ impl MacAddr {
         self.0
     }
 
-    /// Returns whether every octet is zero. For a VF's administrative MAC this means that none was
-    /// set.
+    /// Returns whether every octet is zero. An administrative MAC of zeros means that nothing has
+    /// set the VF's MAC.
     #[must_use]
     pub fn is_zero(self) -> bool {
         self.0 == [0; 6]

@@ -10,7 +10,7 @@ use crate::printable::printable;
 #[cfg(feature = "pci-names")]
 pub(crate) mod compiled;
 
-/// The longest name that is kept, in bytes. The longest in the PCI ID database of 2025 has 119.
+/// The maximum length of a name, in bytes. The longest name in the PCI ID database of 2025 has 119.
 const LONGEST: usize = 160;
 
 /// Names of vendors and devices from a table in `pci.ids` format.
@@ -75,7 +75,8 @@ impl Function {
         self.vendor.zip(self.device)
     }
 
-    /// Returns the names of vendor and device, as far as they are known.
+    /// Returns the vendor's name, followed by the device's name if it is known. `None` if the
+    /// vendor's name is unknown.
     #[must_use]
     pub fn name(&self) -> Option<String> {
         let vendor = self.vendor_name.as_ref()?;
@@ -87,8 +88,8 @@ impl Function {
 }
 
 impl Inventory {
-    /// Sets the names of vendors and devices from a table in `pci.ids` format ([`PciNames`]), which
-    /// is read once.
+    /// Sets the names of vendors and devices from a table in `pci.ids` format ([`PciNames`]). Reads
+    /// the table once.
     pub fn name(&mut self, table: &[u8]) {
         let numbers = self
             .all_functions()

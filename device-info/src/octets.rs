@@ -56,7 +56,7 @@ fn pair(digits: &[u8]) -> Option<u8> {
     }
 }
 
-/// Unlike `from_str_radix`, refuses a sign.
+/// Parses a hexadecimal digit. Unlike `from_str_radix`, refuses a sign.
 fn digit(character: u8) -> Option<u8> {
     char::from(character)
         .to_digit(16)

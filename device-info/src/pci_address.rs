@@ -10,7 +10,7 @@ use crate::quoted::Quoted;
 ///
 /// The Device Information Specification calls this the standard BDF format (`DEVINFO 1.1.0
 /// §3.1.3.1`). The domain is 32 bits wide. Functions behind Intel's VMD have a domain of five
-/// digits (`10000:00:04.0`), so four to eight digits are accepted and at least four are written.
+/// digits (`10000:00:04.0`), so the crate reads four to eight digits, and writes at least four.
 ///
 /// The order is numeric, as in the kernel's enumeration: `0000:01:00.2` before `0000:01:10.0` and
 /// `ffff:00:00.0` before `10000:00:00.0`, unlike the order of the texts.
@@ -91,7 +91,7 @@ fn parse(text: &str) -> Option<PciAddress> {
     (address.device < 32 && address.function < 8).then_some(address)
 }
 
-/// Unlike `from_str_radix`, refuses a sign.
+/// Parses a hexadecimal number. Unlike `from_str_radix`, refuses a sign.
 fn hex(text: &str, least: usize, most: usize) -> Option<u32> {
     let fits = (least..=most).contains(&text.len());
     let digits = text.bytes().all(|character| character.is_ascii_hexdigit());

@@ -9,7 +9,7 @@ use crate::quoted::Quoted;
 /// `phys_port_name`: `p0`, `p0s1`, `pf0`, `pf0vf3`, `pf0sf5`. On a DPU, a prefix such as `c1` marks
 /// a function of the host that the DPU is in.
 ///
-/// This is the fallback for kernels and drivers whose devlink has no ports.
+/// To find a representor, the crate uses port names only if devlink reports no ports.
 ///
 /// ```
 /// use device_info::PhysPortName;
@@ -21,7 +21,7 @@ use crate::quoted::Quoted;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PhysPortName {
-    /// A port to the wire, or a part of a split one.
+    /// A port to the wire, or a part of a split port.
     Physical {
         /// The port's number, which drivers count from 0 or from 1.
         port: u32,
@@ -148,8 +148,8 @@ impl fmt::Display for PhysPortName {
     }
 }
 
-/// A text that has none of the forms above. A driver's own scheme (`sw1p1`) does not identify a
-/// function.
+/// A text that has none of the forms of [`PhysPortName`]. A driver's own scheme (`sw1p1`) does not
+/// identify a function.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0} is not a port name that identifies a function, such as pf0vf3; use devlink's ports")]
 pub struct PhysPortNameError(Quoted);

@@ -6,7 +6,7 @@ use std::fmt::Write;
 /// Replaces the part that was cut out.
 const CUT: &str = "…";
 
-/// Returns `text` as one line of at most `most` bytes, which must be 16 or more.
+/// Returns `text` as one line of at most `most` bytes. `most` must be 16 or more.
 ///
 /// Characters that act on a terminal, end a line, or hide or reorder other text become visible
 /// escapes: `\n`, `\u{1b}`, `\u{202e}`. These are controls (C0, DEL, C1), format characters
@@ -32,8 +32,9 @@ pub fn printable(text: &str, most: usize) -> Cow<'_, str> {
     cut(Cow::Owned(out), most)
 }
 
-/// Escapes the same characters in a JSON document with JSON's own escapes, so that a parser reads
-/// the same values. Line feeds stay, because in JSON they occur only outside strings.
+/// Escapes the same characters as [`printable`] in a JSON document. Uses JSON's own escapes, so
+/// that a parser reads the same values. Line feeds stay, because in JSON they occur only outside
+/// strings.
 #[must_use]
 pub fn printable_json(document: &str) -> Cow<'_, str> {
     let is_fine = |letter| is_plain(letter) || letter == '\n';
@@ -58,7 +59,8 @@ fn is_plain_byte(byte: u8) -> bool {
     matches!(byte, b' '..=b'~')
 }
 
-/// Returns true for the no-break space too, because Jackfield itself writes it.
+/// Returns whether the character needs no escape. The no-break space needs none, because Jackfield
+/// itself writes it.
 fn is_plain(letter: char) -> bool {
     match letter {
         ' '..='~' | '\u{a0}' => true,

@@ -23,8 +23,8 @@ pub struct RdmaPort {
     pub number: u32,
     /// `InfiniBand` or `Ethernet`.
     pub link_layer: Option<String>,
-    /// The port GUID, the lower half of the first GID. `None` on Ethernet, where a GID comes from a
-    /// MAC or an IP address. It differs from the node GUID.
+    /// The port GUID, the lower half of the first GID. The port GUID differs from the node GUID.
+    /// `None` on Ethernet, where a GID comes from a MAC or an IP address.
     pub guid: Option<Guid>,
 }
 
@@ -92,7 +92,7 @@ impl RdmaDevice {
             .collect()
     }
 
-    /// Returns the PCI function; `None` for a software device (rxe, siw).
+    /// Returns the PCI function of the device; `None` for a software device (rxe, siw).
     #[must_use]
     pub fn pci_address(&self) -> Option<PciAddress> {
         self.0.pci_ancestor().map(|(address, _)| address)

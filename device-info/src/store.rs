@@ -1,4 +1,4 @@
-//! The files that pass device information on.
+//! The files with device information.
 
 use std::path::{Path, PathBuf};
 
@@ -14,10 +14,11 @@ mod name;
 
 /// The directories `dp` and `cni` with files of device information (`DEVINFO 1.1.0 §4`).
 ///
-/// A user who can write there could point root at any file. Each file is therefore opened beneath
-/// its directory without following links, and must be a regular file of root or of the current
-/// user, with at most 64 KiB. Its content is compared with the requested device, because `a/b-c`
-/// and `a-b/c` have the same file name. A written file appears whole or not at all.
+/// A user who can write to these directories could make root read any file. The crate therefore
+/// opens each file beneath its directory without following links. It accepts only a regular file of
+/// root or of the current user, with at most 64 KiB. [`DeviceInfoDir::read_dp`] compares the
+/// content with the requested device, because device `c` of resource `a/b` and device `b-c` of
+/// resource `a` have the same file name. A written file appears whole or not at all.
 ///
 /// ```
 /// use device_info::{CniFileName, DeviceInfo, DeviceInfoDir};
@@ -48,8 +49,7 @@ impl DeviceInfoDir {
     /// The specification's path.
     pub const DEFAULT: &'static str = "/var/run/k8s.cni.cncf.io/devinfo";
 
-    /// The store below a directory. The path of that directory may contain links, because
-    /// `/var/run` is a link.
+    /// The files below `base`. The path `base` may contain links, because `/var/run` is a link.
     #[must_use]
     pub fn at(base: impl Into<PathBuf>) -> Self {
         Self { base: base.into() }
@@ -130,7 +130,8 @@ impl DeviceInfoDir {
 
     /// Writes an attachment's file (`DEVINFO 1.1.0 §4.2.1`) and replaces an existing one.
     ///
-    /// A name, which is unique for an attachment, must have only one writer at a time.
+    /// The name is unique for an attachment. The caller ensures that only one process at a time
+    /// writes the file.
     ///
     /// # Errors
     ///
@@ -148,7 +149,7 @@ impl DeviceInfoDir {
         self.remove(CNI, name.as_str())
     }
 
-    /// Returns the file name of a path in the directory `cni`. The path is from a network's
+    /// Returns the file name of a path in the directory `cni`. The path comes from a network's
     /// definition.
     ///
     /// # Errors

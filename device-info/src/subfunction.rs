@@ -8,10 +8,11 @@ use crate::sysfs::{Entry, Sysfs};
 /// The directory of links to all auxiliary devices.
 const DEVICES: &str = "bus/auxiliary/devices";
 
-/// A subfunction of a PCI function, which is a device on the auxiliary bus: `mlx5_core.sf.4`.
+/// A subfunction of a PCI function. It is a device on the auxiliary bus: `mlx5_core.sf.4`.
 ///
-/// The kernel chooses the number in the name, which changes each time the subfunction is created.
-/// The owner of the subfunction chooses [`Subfunction::number`]. A subfunction has no PCI address.
+/// The kernel chooses the number in the name. This number changes each time the subfunction is
+/// created. The owner of the subfunction chooses [`Subfunction::number`]. A subfunction has no PCI
+/// address.
 #[derive(Clone, Debug)]
 pub struct Subfunction(Entry);
 
@@ -58,7 +59,7 @@ impl Subfunction {
         self.0.name()
     }
 
-    /// Returns the number that its owner chose, `sfnum`.
+    /// Returns the number that the subfunction's owner chose, `sfnum`.
     #[must_use]
     pub fn number(&self) -> Option<u32> {
         self.0.value("sfnum", "subfunction number")

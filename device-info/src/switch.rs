@@ -89,7 +89,7 @@ impl Switch {
 impl PciFunction {
     /// Returns the representor of this virtual function in the switch of its physical function.
     ///
-    /// Uses the ports of `switch` if it has some. Otherwise finds the interface in sysfs with the
+    /// Uses the ports of `switch` if there are any. Otherwise finds the interface in sysfs with the
     /// same `phys_switch_id` and a `phys_port_name` that contains the numbers of both functions.
     /// Returns `None` in legacy mode, and if not exactly one interface matches.
     #[must_use]
@@ -130,7 +130,7 @@ impl PortNetdev {
     }
 }
 
-/// The interfaces of a physical function's switch. Each port name is read once.
+/// The interfaces of a physical function's switch. Reads each port name once.
 pub(crate) struct PortTable {
     pf: u32,
     switch: String,

@@ -13,13 +13,13 @@ use crate::sysfs::{Entry, Sysfs};
 /// The directory of links to all vDPA devices.
 const DEVICES: &str = "bus/vdpa/devices";
 
-/// How a vDPA device is used (`DEVINFO 1.1.0 §3.1.4.2`).
+/// Who uses a vDPA device (`DEVINFO 1.1.0 §3.1.4.2`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum VdpaDriver {
-    /// By a program through `/dev/vhost-vdpa-N` (the kernel's driver `vhost_vdpa`).
+    /// A program, through `/dev/vhost-vdpa-N` (the kernel's driver `vhost_vdpa`).
     Vhost,
-    /// By this kernel as a virtio device (`virtio_vdpa`).
+    /// This kernel, as a virtio device (`virtio_vdpa`).
     Virtio,
 }
 
@@ -79,7 +79,7 @@ impl VdpaDevice {
         self.0.name()
     }
 
-    /// Returns how the device is used; `None` if it is unbound, or bound to a driver that the
+    /// Returns who uses the device; `None` if the device is unbound, or bound to a driver that the
     /// specification does not define.
     #[must_use]
     pub fn driver(&self) -> Option<VdpaDriver> {
@@ -90,13 +90,14 @@ impl VdpaDevice {
         }
     }
 
-    /// Returns the PCI function behind it; `None` for a software device (VDUSE, the simulator).
+    /// Returns the PCI function behind the device; `None` for a software device (VDUSE, the
+    /// simulator).
     #[must_use]
     pub fn pci_address(&self) -> Option<PciAddress> {
         self.0.pci_ancestor().map(|(address, _)| address)
     }
 
-    /// Returns the virtio device that `virtio_vdpa` created for it: `virtio3`.
+    /// Returns the virtio device that `virtio_vdpa` created for this device: `virtio3`.
     ///
     /// The virtio device is in the directory of a software device, or beside a device that belongs
     /// to a PCI function. In the second case returns `None` if several match.
@@ -116,9 +117,9 @@ impl VdpaDevice {
         alone.then_some(beside)
     }
 
-    /// Returns the path at which it is opened (`DEVINFO 1.1.0 §3.1.4.3`): `/dev/vhost-vdpa-0`,
-    /// which must be a character device with the numbers in sysfs, or
-    /// `/sys/bus/virtio/devices/virtio3`.
+    /// Returns the path at which programs open the device (`DEVINFO 1.1.0 §3.1.4.3`):
+    /// `/dev/vhost-vdpa-0` or `/sys/bus/virtio/devices/virtio3`. A `/dev/vhost-vdpa-0` must be a
+    /// character device with the numbers in sysfs.
     #[must_use]
     pub fn path(&self) -> Option<String> {
         match self.driver()? {

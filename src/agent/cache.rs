@@ -20,7 +20,7 @@ pub(super) struct Cache {
     pub(super) slices: ObjectCache<SliceView>,
 }
 
-/// The memory for the objects of one kind, in bytes.
+/// The limit of the memory for the objects of one kind, in bytes.
 const BUDGET: usize = 4 << 20;
 /// The memory that an object takes besides its texts, in bytes.
 const OVERHEAD: usize = 768;
@@ -30,8 +30,8 @@ pub(super) trait Cacheable: Sized {
     /// Returns the size of the texts, in bytes.
     fn length(&self) -> usize;
 
-    /// Returns a shorter form, which the cache keeps if there is no room for the object. `None` if
-    /// there is no such form.
+    /// Returns a shorter form of the object, or `None` if the object has none. The cache keeps the
+    /// shorter form if it has no room for the object.
     fn shortened(&self) -> Option<Self> {
         None
     }
@@ -53,12 +53,12 @@ impl Cacheable for SliceView {
     }
 }
 
-/// Objects by name, which together take at most [`BUDGET`].
+/// Objects by name. Together they take at most [`BUDGET`] bytes.
 #[derive(Debug, Default)]
 pub(super) struct ObjectSet<T> {
     objects: HashMap<ObjectRef, Rc<T>>,
     size: usize,
-    /// Whether an object was left out for lack of room.
+    /// Whether the set has left out an object for lack of room.
     is_cut: bool,
 }
 
@@ -125,7 +125,7 @@ impl<T: Cacheable> ObjectCache<T> {
         self.held.borrow().objects.len()
     }
 
-    /// Whether objects were left out for lack of room.
+    /// Whether the cache has left out objects for lack of room.
     pub(super) fn is_cut(&self) -> bool {
         self.held.borrow().is_cut
     }
@@ -166,7 +166,7 @@ impl<T: Cacheable> ObjectCache<T> {
 mod tests {
     use super::*;
 
-    /// A number `n`, which stands for an object of `n` bytes.
+    /// The number `n` stands for an object of `n` bytes.
     impl Cacheable for u32 {
         fn length(&self) -> usize {
             *self as usize

@@ -1,5 +1,5 @@
 //! The names of the pods on this node and of all definitions of the cluster. The pods come from the
-//! cache. The agent requests a new list of definitions from the API server.
+//! cache. For the definitions, the agent requests a new list from the API server each time.
 
 use tracing::warn;
 

@@ -22,8 +22,8 @@ pub(super) struct ApiConnection {
 }
 
 impl ApiConnection {
-    /// Reads the credentials of the agent on `node`: from `kubeconfig`, or from the service account
-    /// of the agent's pod if there is none. Sends nothing.
+    /// Reads the credentials of the agent on `node` from `kubeconfig`. Without a `kubeconfig`,
+    /// reads the service account of the agent's pod. Sends no request.
     pub(super) async fn open(
         kubeconfig: Option<PathBuf>,
         node: String,
@@ -60,7 +60,7 @@ impl ApiConnection {
     pub(super) async fn renew(&self) -> Result<(), ApiError> {
         let server = open(self.kubeconfig.as_deref(), &self.node).await?;
         *self.server.borrow_mut() = server;
-        info!("the API server refused the credentials; they are read again");
+        info!("the API server refused the credentials; the agent has read them again");
         Ok(())
     }
 }

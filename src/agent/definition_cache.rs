@@ -20,9 +20,10 @@ use crate::cluster::lookup::LookupError;
 use crate::npwg::{Definition, ObjectRef};
 
 /// The longest configuration that the cache keeps, in bytes. The agent reads a longer configuration
-/// at each use. Jackfield's CustomResourceDefinition does not allow a longer configuration.
+/// at each use. Jackfield's CustomResourceDefinition forbids longer configurations, but Multus'
+/// allows them.
 pub(super) const KEPT_TEXT: usize = 64 << 10;
-/// The memory for all definitions, in bytes.
+/// The limit of the memory for all definitions, in bytes.
 const BUDGET: usize = 1 << 20;
 /// The memory that a definition takes besides its texts, in bytes.
 const OVERHEAD: usize = 512;
@@ -92,18 +93,20 @@ impl DefinitionCache {
         self.entries.borrow().len()
     }
 
-    /// Whether a watch has ever begun.
+    /// Whether a watch has ever begun, or the API server has answered that it does not serve
+    /// definitions.
     pub(super) fn is_synced(&self) -> bool {
         self.heard.get().is_some()
     }
 
-    /// Returns the time at which the watch last began or reported an event.
+    /// Returns the time at which a watch last began or reported an event, or the API server last
+    /// answered that it does not serve definitions.
     pub(super) fn heard(&self) -> Option<Instant> {
         self.heard.get()
     }
 
-    /// Returns the pending read of a definition, which all questions at the same time share. Begins
-    /// a read if none is pending.
+    /// Returns the pending read of a definition. Begins a read if none is pending. Questions at the
+    /// same time share the read.
     pub(super) fn reading(&self, object: &ObjectRef) -> Reading {
         let mut readings = self.readings.borrow_mut();
         Rc::clone(readings.entry(object.clone()).or_default())
@@ -139,9 +142,9 @@ impl DefinitionCache {
         self.heard.set(Some(Instant::now()));
     }
 
-    /// Drops a definition after the watch reported a change or its deletion. Keeps the definition
-    /// if it already has the reported `version`, because the agent may have read it before the
-    /// watch reported the change.
+    /// Drops a definition after the watch reported a change or its deletion. Keeps a definition
+    /// that already has the reported `version`, because the agent may read a changed definition
+    /// before the watch reports the change.
     fn changed(&self, object: &ObjectRef, version: &str) {
         self.readings.borrow_mut().remove(object);
         let is_known = self
@@ -194,7 +197,7 @@ impl WatchTarget for DefinitionCache {
         let version = server.version_of(objects).await?;
         self.begin_watch();
         let kind = objects.kind;
-        info!(kind, version, "changes are watched");
+        info!(kind, version, "watching for changes");
         Ok(version)
     }
 
@@ -243,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_stays_within_the_budget_and_the_least_used_goes_first() {
+    fn the_cache_stays_within_its_budget_and_drops_the_least_recently_used() {
         let kept = DefinitionCache::default();
         kept.begin_watch();
         let fit = BUDGET / (KEPT_TEXT + OVERHEAD);
@@ -262,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_forgets_a_definition_unless_it_is_the_version_that_was_read() {
+    fn a_change_drops_a_definition_unless_the_cache_has_the_new_version() {
         let kept = DefinitionCache::default();
         kept.begin_watch();
         read(&kept, "x", whole("x", 9), "5");

@@ -1,5 +1,5 @@
 //! The number of devices on this node and how many of them are in use. The agent asks kubelet in
-//! the background, so that a scrape needs no request.
+//! the background, so that a scrape does not wait for kubelet.
 
 use std::cell::{Ref, RefCell};
 use std::rc::Rc;
@@ -25,8 +25,8 @@ pub(super) struct DeviceUsage {
 }
 
 impl DeviceUsage {
-    /// Returns the figures for a page. If they are out of date, `run` reads new figures for the
-    /// next page.
+    /// Returns the figures for the metrics page. If they are out of date, `run` reads new figures
+    /// for the next page.
     pub(super) fn show(&self) -> Ref<'_, Vec<Usage>> {
         self.shown.notify_one();
         self.known.borrow()

@@ -24,14 +24,14 @@ pub enum AgentError {
     Directory {
         /// The directory.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
     /// The agent cannot listen on its socket.
     Socket {
         /// The path of the socket.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: SocketError,
     },
     /// The address of the API server or the credentials cannot be read.
@@ -48,7 +48,7 @@ pub enum PrivilegeError {
     #[error(transparent)]
     Set(#[from] CapsError),
     /// The process still has these capabilities.
-    #[error("{0:?} are left")]
+    #[error("the process still has {0:?}")]
     Left(CapsHashSet),
 }
 

@@ -18,7 +18,7 @@ use super::cache::Cache;
 use super::device_usage::DeviceUsage;
 use super::metrics::{Exposition, Metrics};
 
-/// The limit of concurrent connections. It does not affect plugins, which use the socket.
+/// The limit of concurrent HTTP connections. Plugins use the agent's socket instead.
 const CONNECTIONS: usize = 8;
 /// The largest header of a request, in bytes.
 const MAX_HEADER: usize = 8 << 10;
@@ -41,7 +41,7 @@ async fn listen(address: SocketAddr) -> TcpListener {
         match TcpListener::bind(address).await {
             Ok(listener) => return listener,
             Err(cause) if !is_logged => {
-                warn!("--metrics {address}: {cause}; nothing is served there until it is free");
+                warn!("--metrics {address}: {cause}; no metrics until the agent can listen there");
                 is_logged = true;
             }
             Err(_) => {}

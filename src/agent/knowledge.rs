@@ -1,4 +1,4 @@
-//! Look-ups in the cache. The agent reads an object that is not in the cache from the API server.
+//! Look-ups in the cache. If an object is not in the cache, the agent reads it from the API server.
 
 use std::cell::RefCell;
 use std::path::Path;
@@ -18,9 +18,10 @@ use crate::cluster::lookup::LookupError;
 use crate::kubelet::{PodResources, Usage};
 use crate::npwg::{Dialect, IpamClaim, ObjectRef};
 
-/// The memory for the definitions in all pending answers, in KiB.
+/// The limit of the memory for the definitions in all pending answers, in KiB.
 const ROOM: usize = 1024;
-/// How many definitions the agent copies from its cache at the same time, in addition to [`ROOM`].
+/// How many definitions the agent copies from its cache at the same time if they do not fit in
+/// [`ROOM`].
 const COPIES: usize = 8;
 /// The default socket of kubelet's pod-resources API, used until a question names a socket.
 const KUBELET: &str = "/var/lib/kubelet/pod-resources/kubelet.sock";
@@ -63,7 +64,8 @@ pub(super) struct Knowledge {
 }
 
 impl Knowledge {
-    /// Creates look-ups in `cache`, and over `connection` for objects that the cache does not have.
+    /// Creates look-ups in `cache`. Objects that the cache does not have come over
+    /// `connection`.
     pub(super) fn new(
         node: String,
         cache: Rc<Cache>,
@@ -90,7 +92,7 @@ impl Knowledge {
         self.connection.server()
     }
 
-    /// Asks kubelet for the devices of this node. `None` if kubelet does not answer.
+    /// Asks kubelet for the devices of this node. `None` if the request fails.
     pub(super) async fn devices(&self) -> Option<Vec<Usage>> {
         let kept = self.kubelet.borrow().clone();
         // Before the first question, kubelet probably has the default socket.
@@ -197,9 +199,9 @@ impl Knowledge {
         Ok((known, version))
     }
 
-    /// Reads a new pod's definitions before its ADD asks for them. Skips the pod if the agent is
-    /// already doing this for [`FORESIGHT`] pods. Then it reads the definitions when the ADD asks
-    /// for them.
+    /// Reads the definitions that a new pod selects before the ADD of the pod asks for them. Reads
+    /// nothing if the agent is already reading in advance for [`FORESIGHT`] pods. The agent then
+    /// reads the definitions when the ADD asks for them.
     pub(super) fn foresee(self: &Rc<Self>, pod: &ObjectRef, view: &PodView) {
         if view.status.is_some() || view.is_unattached || self.cache.pods.get(pod).is_some() {
             return;
@@ -220,7 +222,7 @@ impl Knowledge {
         let this = Rc::clone(self);
         tokio::task::spawn_local(async move {
             for object in selected {
-                // The watch drops a read if the definition changes during the read. Retry once.
+                // If the definition changes during the read, the watch drops the read. Retry once.
                 for _ in 0..2 {
                     let is_wanted = !this.cache.definitions.has(&object);
                     // The ADD of the pod reports the error.
@@ -243,7 +245,8 @@ impl Knowledge {
         self.server().claim(namespace, name).await
     }
 
-    /// Returns kubelet's pod-resources API at a socket.
+    /// Returns the client of kubelet's pod-resources API at a socket. Keeps one client, for the
+    /// socket of the last question.
     pub(super) fn kubelet(&self, socket: &Path) -> Rc<PodResources> {
         let mut kept = self.kubelet.borrow_mut();
         match &*kept {

@@ -11,7 +11,7 @@ use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::console;
 
-/// The format of the log. The comments of the variants are help texts of the agent.
+/// The format of the log. The doc comments of the variants appear in the agent's help.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum LogFormat {
     /// For people
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_stays_one_and_acts_on_no_terminal() {
+    fn a_log_line_contains_no_control_characters() {
         let text = "INFO refused: pod \u{9b}31m\nINFO all is well\n";
         let expected = "INFO refused: pod \\u{9b}31m\\nINFO all is well\n";
         assert_eq!(escaped(LogFormat::Text, text), expected);

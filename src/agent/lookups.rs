@@ -50,8 +50,8 @@ impl<'a, 's> QuestionLookups<'a, 's> {
         self.is_plugin_gone.get()
     }
 
-    /// Returns the permits for the memory of the answer. The caller drops them once the answer is
-    /// sent.
+    /// Returns the permits for the memory of the answer. The caller drops them once it has sent
+    /// the answer.
     pub(super) fn close(self) -> Vec<SemaphorePermit<'a>> {
         self.taken.into_inner()
     }

@@ -51,7 +51,7 @@ pub(super) struct Metrics {
 }
 
 impl Metrics {
-    /// Registers all metrics, at zero.
+    /// Registers all metrics.
     pub(super) fn new() -> Metrics {
         let mut registry = Registry::default();
         registry.register_collector(Box::new(Process::start()));
@@ -65,40 +65,48 @@ impl Metrics {
         // 50 µs to 1.6 s.
         let answer_times = Histogram::new(exponential_buckets(0.000_05, 2.0, 16));
         Metrics {
-            questions: add(ours, "questions", "Questions that plugins asked"),
+            questions: add(ours, "questions", "Questions that the plugin asked"),
             answer_time: add_time(ours, "answer", "Time to answer a question", answer_times),
             refused: add(ours, "refused_messages", "Messages that the agent refused"),
-            lookups: add(ours, "lookups", "Objects looked up"),
+            lookups: add(ours, "lookups", "Objects that the agent looked up"),
             publications: add(ours, "publications", "Writes to the API server, by outcome"),
-            owed: add(ours, "owed_writes", "Writes to the API server still owed"),
+            owed: add(
+                ours,
+                "owed_writes",
+                "Writes to the API server that the agent still has to make",
+            ),
             cached: add(ours, "cached_objects", "Objects that the agent keeps"),
             cache_age: add_time(
                 ours,
                 "cache_age",
-                "Time since the watch last brought a change",
+                "Time since the last list or event of the watch",
                 Gauges::default(),
             ),
             attachments: add(
                 ours,
                 "attachments",
-                "Sandboxes on record, each with all its networks, as the last call counted them",
+                "Sandboxes on record as of the last call, however many networks each has",
             ),
             detachments: add(
                 ours,
                 "owed_detachments",
-                "Detachments still owed, as the last call counted them",
+                "Failed detachments that Jackfield still retries, as the last call counted them",
             ),
             unrestored: add(
                 ours,
                 "unrestored_devices",
-                "Devices that could not be restored after a pod, 1 each, as the last call found them",
+                "Devices that Jackfield could not restore after a pod, as the last call found them; the value is 1",
             ),
             devices: add(
                 ours,
                 "devices",
                 "Devices of device plugins, as kubelet reports them",
             ),
-            synced: add(ours, "synced_records", "Journal records synced to disk"),
+            synced: add(
+                ours,
+                "synced_records",
+                "Journal records that the agent synced to disk",
+            ),
             watch_failures: add(
                 ours,
                 "watch_failures",
@@ -177,8 +185,8 @@ impl Metrics {
         self.lookups.get_or_create(&lookup).inc();
     }
 
-    /// Counts a publication by outcome: `told` if it is written, `pod_gone` if its pod no longer
-    /// exists, and `failed` if it is still owed.
+    /// Counts an attempt to publish by outcome: `told` if the agent wrote the publication,
+    /// `pod_gone` if its pod no longer exists, and `failed` if the publication is still owed.
     pub(super) fn published(&self, outcome: &'static str) {
         let outcome = [("outcome", outcome.into())];
         self.publications.get_or_create(&outcome).inc();
@@ -218,7 +226,7 @@ impl Metrics {
     }
 }
 
-/// Adds a metric to the registry, at zero.
+/// Adds a metric to the registry.
 fn add<M: Metric + Clone + Default>(registry: &mut Registry, name: &str, help: &str) -> M {
     let metric = M::default();
     registry.register(name, help, metric.clone());

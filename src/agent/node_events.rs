@@ -37,7 +37,7 @@ impl NodeEvents {
         self.wake.notify_one();
     }
 
-    /// Queues an event about the installation if its state is new.
+    /// Queues an event about the installation if the installation has a new state.
     pub(super) fn installation(&self, installation: &Installation) {
         let message = installation.message.as_str();
         let state = InstallationState::named(&installation.state);
@@ -69,7 +69,7 @@ impl NodeEvents {
             };
             match create_node_event(&server, &event, occasion).await {
                 Err(error) if error.is_general() => {
-                    warn!("cannot create an event about the node yet: {error}");
+                    warn!("cannot create an event about the node; the agent retries: {error}");
                     knowledge.renew_after(&error).await;
                     let pause = pause.lengthen(LONGEST_PAUSE, Duration::ZERO);
                     tokio::time::sleep(pause).await;

@@ -12,11 +12,11 @@ use tracing::warn;
 use crate::cluster::owed_writes;
 use crate::cluster::{OwedWrites, PodName, Publication};
 
-/// The limit of the publications in memory, in bytes. A plugin sends its publication to the agent
-/// only if the plugin cannot write it to disk.
+/// The limit of the publications in memory, in bytes. Plugins send the agent only publications
+/// that they cannot write to disk.
 const MAX_IN_MEMORY: usize = 4 << 20;
 
-/// A file name, ordered by the age of the file: whether the file is from this boot, then its name.
+/// The key that sorts files by age: whether the file is from this boot, then the file name.
 type Order = (bool, String);
 
 /// The owed writes.
@@ -30,11 +30,11 @@ pub(super) struct OwedByPod {
     in_memory: RefCell<BTreeMap<PodName, PublicationInMemory>>,
 }
 
-/// There is no room in memory for a further publication.
+/// The publications in memory leave no room for a further publication.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "the agent already keeps {bytes} bytes in memory because plugins cannot write to {}, and its \
-     limit is {MAX_IN_MEMORY}; free space there",
+    "the agent already keeps {bytes} of at most {MAX_IN_MEMORY} bytes in memory because plugins \
+     cannot write to {}; free space there",
     dir.display()
 )]
 pub(super) struct MemoryFull {
@@ -73,17 +73,18 @@ impl OwedByPod {
     /// Lists the directory and reads the new files. Other tasks may run between two files.
     ///
     /// # Errors
-    /// If the directory was removed from the node while it was mounted in the agent's container.
+    /// If another process removed the directory from the node while the agent's container mounts
+    /// the directory.
     pub(super) async fn look(&self) -> io::Result<()> {
         if self.owed.is_removed() {
-            let cause = "it was removed from the node while it was mounted here";
+            let cause = "removed from the node while mounted in the agent's container";
             return Err(io::Error::new(io::ErrorKind::NotFound, cause));
         }
         let names = match self.owed.create_dir().and_then(|()| self.owed.names()) {
             Ok(names) => HashSet::from_iter(names),
             Err(error) => {
                 let dir = self.owed.dir().display();
-                warn!("owed writes: {dir}: {error}; make it readable to root");
+                warn!("owed writes: {dir}: {error}; make the directory readable for root");
                 return Ok(());
             }
         };
@@ -113,11 +114,13 @@ impl OwedByPod {
         let path = self.owed.dir().join(name).display().to_string();
         match self.owed.put_aside(name) {
             Ok(aside) => warn!(
-                "cannot read owed write {path}: {cause}; it is put aside as {}",
+                "cannot read owed write {path}: {cause}; the agent renamed it to {}",
                 aside.display()
             ),
             Err(error) => {
-                warn!("cannot read owed write {path}: {cause}; it cannot be put aside: {error}");
+                warn!(
+                    "cannot read owed write {path}: {cause}; the agent cannot rename it: {error}"
+                );
             }
         }
     }
@@ -144,7 +147,7 @@ impl OwedByPod {
         files.values().map(BTreeSet::len).sum::<usize>() + self.in_memory.borrow().len()
     }
 
-    /// Merges the owed writes of a pod into one publication. `None` if nothing is owed any more.
+    /// Merges the owed writes of a pod into one publication. `None` if the pod has no owed writes.
     pub(super) async fn of(&self, pod: &PodName) -> Option<DuePublication> {
         let files = self.pods.borrow().get(pod).cloned().unwrap_or_default();
         let from_memory = self.in_memory.borrow().get(pod).cloned();
@@ -175,7 +178,7 @@ impl OwedByPod {
         })
     }
 
-    /// Drops a publication after it was written or its pod is gone.
+    /// Drops a publication after the agent has written it or its pod is gone.
     pub(super) fn made(&self, due: &DuePublication) {
         let pod = due.publication.pod();
         let mut memory = self.in_memory.borrow_mut();
@@ -185,10 +188,10 @@ impl OwedByPod {
         for file in &due.files {
             match self.owed.forget(&file.1) {
                 Ok(()) => self.drop_file(pod, file),
-                // The agent will publish this write again. This changes nothing, because the status
-                // is the same and the events have the same names.
+                // The agent will publish this write again. The second publication changes nothing,
+                // because the status is the same and the events have the same names.
                 Err(error) => warn!(
-                    "cannot remove owed write {}: {error}; make it writable to root",
+                    "cannot remove owed write {}: {error}; make its directory writable for root",
                     file.1
                 ),
             }
@@ -198,7 +201,7 @@ impl OwedByPod {
     /// Keeps a publication in memory, because the plugin could not write it to disk.
     ///
     /// # Errors
-    /// If there is no room for it.
+    /// If the publication does not fit into the memory for publications.
     pub(super) fn keep(&self, publication: Publication) -> Result<(), MemoryFull> {
         let pod = publication.pod().clone();
         let mut memory = self.in_memory.borrow_mut();

@@ -33,9 +33,9 @@ impl Pause {
         self.state.set(None);
     }
 
-    /// Begins the next pause and returns its length. A failure during a pause does not double the
-    /// pause. Adds a random part of up to a quarter, because all nodes lose the API server at the
-    /// same time.
+    /// Begins the next pause, of at least `least`, and returns its length. A failure during a pause
+    /// does not double the pause. Adds a random part of up to a quarter: all nodes lose the API
+    /// server at the same time, but must not all retry at the same time.
     pub(super) fn lengthen(&self, longest: Duration, least: Duration) -> Duration {
         let pause = match self.state.get() {
             None => FIRST,
@@ -57,7 +57,7 @@ mod tests {
     const LONGEST: Duration = Duration::from_secs(60);
 
     #[test]
-    fn a_pause_doubles_to_its_limit_and_failures_of_one_moment_count_once() {
+    fn a_pause_doubles_up_to_its_limit_and_a_failure_during_a_pause_does_not_double_it() {
         let pause = Pause::default();
         assert!(!pause.is_on() && !pause.is_set());
         let first = pause.lengthen(LONGEST, Duration::ZERO);

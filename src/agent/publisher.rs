@@ -21,8 +21,8 @@ use crate::cluster::{OwedWrites, PodName};
 
 /// For how many pods the agent publishes writes at the same time.
 const AT_ONCE: usize = 4;
-/// The interval between scans of the directory without a message from a plugin. A plugin may have
-/// died before it sent its message.
+/// The longest interval between scans of the directory. A plugin that dies after it wrote a file
+/// does not wake the agent.
 const RESCAN: Duration = Duration::from_secs(15);
 /// The longest pause while the API server does not answer.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
@@ -70,8 +70,8 @@ impl Publisher {
     /// Publishes owed writes and returns only on an error.
     ///
     /// # Errors
-    /// If the directory of owed writes was removed from the node while it was mounted in the
-    /// agent's container.
+    /// If another process removed the directory of owed writes from the node while the agent's
+    /// container mounts the directory.
     pub(super) async fn run(self: Rc<Self>) -> io::Result<Infallible> {
         loop {
             self.waiting.look().await?;
@@ -122,10 +122,11 @@ impl Publisher {
                     pod,
                     uid,
                     phase = "publish",
-                    "the pod is gone; its owed write is dropped"
+                    "the pod is gone; the agent drops its owed writes"
                 );
             }
-            // The mirror pod may appear later. The DEL of the pod's last sandbox drops the write.
+            // The mirror pod may appear later. If it never does, the DEL of the pod's last sandbox
+            // drops the writes.
             Ok(PublishOutcome::NoMirror) => {
                 let pause = self.pause(&pod, LONGEST_MIRROR_PAUSE);
                 return self.still_owed(&pod, pause, &"its mirror pod is not in the cluster yet");

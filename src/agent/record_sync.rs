@@ -14,7 +14,7 @@ use tracing::warn;
 use super::AgentError;
 
 /// The most records that wait for the thread. The agent does not sync further records. The kernel
-/// writes them back later.
+/// writes further records back later.
 const WAITING: usize = 256;
 
 /// Syncs records in the order in which they arrive.
@@ -24,7 +24,7 @@ pub(super) struct RecordSync {
 }
 
 impl RecordSync {
-    /// Starts the thread. `done` counts the records that are synced.
+    /// Starts the thread. `done` counts the synced records.
     pub(super) fn start(done: Counter) -> Result<RecordSync, AgentError> {
         let (queue, records) = sync_channel(WAITING);
         thread::Builder::new()
@@ -34,7 +34,7 @@ impl RecordSync {
         Ok(RecordSync { queue })
     }
 
-    /// Queues `record` for the thread, unless [`WAITING`] records are queued.
+    /// Queues `record` for the thread. Does nothing if [`WAITING`] records are queued already.
     pub(super) fn written(&self, record: OwnedFd) {
         let _ = self.queue.try_send(record);
     }

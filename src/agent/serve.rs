@@ -32,12 +32,12 @@ const CONNECTIONS: usize = 512;
 /// The time limit for the first message of a connection, and for the remaining bytes of a message
 /// that has begun.
 const ARRIVAL: Duration = Duration::from_secs(5);
-/// How long a plugin may keep its connection open without a message. This is longer than the
-/// longest deadline of an ADD.
+/// The time limit for each further message of a connection. It is longer than the longest deadline
+/// of an ADD.
 const PATIENCE: Duration = Duration::from_secs(600);
 /// The shortest absence of the agent that causes an event, in seconds. An upgrade takes less time.
 const LONG_SILENCE: u64 = 60;
-/// The pause after a connection could not be accepted.
+/// The pause after the agent failed to accept a connection.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Serves the connections of plugins.
@@ -80,15 +80,18 @@ impl PluginService {
                 warn!(
                     uid = peer.uid(),
                     pid = peer.pid(),
-                    "refused: only root may ask"
+                    "refused a connection: only root may use the socket"
                 );
                 self.knowledge.metrics.refused.inc();
-                let refusal =
-                    FromAgent::Refused("only root may ask; run the plugin as root".into());
+                let refusal = FromAgent::Refused(
+                    "only root may use the socket; run the plugin as root".into(),
+                );
                 send(&mut stream, &refusal).await;
                 return;
             }
-            Err(error) => return warn!("refused a connection without credentials: {error}"),
+            Err(error) => {
+                return warn!("refused a connection: cannot read its credentials: {error}");
+            }
         }
         let mut owes = false;
         let mut patience = ARRIVAL;
@@ -100,7 +103,7 @@ impl PluginService {
                     }
                     message
                 }
-                // The plugin has ended or sends nothing.
+                // The plugin has closed the connection or sends nothing.
                 Err(_) | Ok(Err(FrameError::Io(_))) => break,
                 Ok(Err(error)) => {
                     warn!("refused a message: {error}");
@@ -153,7 +156,7 @@ impl PluginService {
         self.knowledge.metrics.over(figures);
         if let Some(seconds) = figures.agent_silent.filter(|it| *it >= LONG_SILENCE) {
             let message = format!(
-                "the agent did not answer for {seconds} s, and pods that needed it had to wait; find out why"
+                "the agent did not answer for {seconds} s, and pods that needed the agent had to wait; find out why"
             );
             self.node_events
                 .create(Event::warning("AgentAway", message));
@@ -205,8 +208,8 @@ impl PluginService {
     }
 }
 
-/// Receives the next message, and the descriptor of a journal record if one comes with the message.
-/// Once the message has begun, its remaining bytes must arrive within [`ARRIVAL`].
+/// Receives the next message, and the descriptor of a journal record if the message carries a
+/// descriptor. Once the message has begun, its remaining bytes must arrive within [`ARRIVAL`].
 async fn receive(stream: &mut UnixStream) -> Result<(ToAgent, Option<OwnedFd>), FrameError> {
     let mut header = [0; HEADER];
     let first = stream.async_io(Interest::READABLE, || {
@@ -228,7 +231,7 @@ async fn receive(stream: &mut UnixStream) -> Result<(ToAgent, Option<OwnedFd>), 
     Ok((rest.map_err(late)??, record))
 }
 
-/// Reads the bytes that have arrived and the descriptor that may come with them.
+/// Reads the bytes that have arrived, and a descriptor if they carry one.
 fn receive_with_descriptor(
     stream: &UnixStream,
     bytes: &mut [u8],
@@ -248,7 +251,7 @@ fn receive_with_descriptor(
 pub(super) async fn send(stream: &mut UnixStream, message: &FromAgent) -> bool {
     let frame = frame::encode(message, MAX_FROM_AGENT).or_else(|error| {
         let refusal =
-            format!("the answer is too large: {error}; name fewer or smaller definitions");
+            format!("the answer is too large: {error}; select fewer or smaller definitions");
         frame::encode(&FromAgent::Refused(refusal), MAX_FROM_AGENT)
     });
     match frame {

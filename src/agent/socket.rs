@@ -29,9 +29,10 @@ pub(super) struct AgentSocket {
 impl AgentSocket {
     /// Binds `path` with mode 0600, in a directory with mode 0700.
     ///
-    /// If other users have access to the directory, removes their access. If it contains other
-    /// files too, fails instead. Replaces the socket of a dead agent, and fails if any other file
-    /// is at `path`. If another agent listens on the socket, waits for that agent to end.
+    /// If other users have access to a directory that contains only the socket, removes their
+    /// access. Fails if other users have access to a directory that contains other files too.
+    /// Replaces the socket of a dead agent, and fails if any other file is at `path`. If another
+    /// agent listens on the socket, waits for that agent to end.
     ///
     /// # Errors
     /// [`AgentError::Socket`].
@@ -93,7 +94,7 @@ fn make_dir(path: &Path) -> Result<(), SocketError> {
     fs::set_permissions(dir, fs::Permissions::from_mode(0o700)).map_err(failed)
 }
 
-/// Whether the directory contains only the socket.
+/// Returns whether the directory contains no file other than the socket.
 fn is_our_own(dir: &Path, socket: &Path) -> io::Result<bool> {
     for entry in fs::read_dir(dir)? {
         if entry?.path().file_name() != socket.file_name() {
@@ -103,7 +104,7 @@ fn is_our_own(dir: &Path, socket: &Path) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Whether another agent listens at `path`. Removes the socket of a dead agent.
+/// Returns whether another agent listens at `path`. Removes the socket of a dead agent.
 async fn has_listener(path: &Path) -> Result<bool, SocketError> {
     let file = match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
@@ -135,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn the_socket_is_roots_alone_and_goes_with_the_agent() {
+    fn only_root_has_access_to_the_socket_and_the_agent_removes_it() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("run/agent.sock");
         on_runtime(async {
@@ -153,7 +154,7 @@ mod tests {
 
     /// The directory `shared` is like `/run`, the directory of `--socket /run/agent.sock`.
     #[test]
-    fn a_directory_that_others_use_stays_as_it_is() {
+    fn an_open_directory_with_other_files_keeps_its_mode() {
         let dir = tempfile::tempdir().unwrap();
         let open = |name: &str| {
             let path = dir.path().join(name);
@@ -197,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn the_socket_of_a_newer_agent_survives_the_older_ones_end() {
+    fn an_agent_that_ends_does_not_remove_the_socket_of_a_newer_agent() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("agent.sock");
         on_runtime(async {

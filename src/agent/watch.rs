@@ -80,7 +80,7 @@ pub(super) async fn definitions(knowledge: Rc<Knowledge>) {
     .await;
 }
 
-/// Watches and never returns. Counts failures under the label `metric`.
+/// Watches `objects` and never returns. Counts failures with the label value `metric`.
 async fn watch(
     knowledge: &Knowledge,
     metric: &'static str,
@@ -89,7 +89,7 @@ async fn watch(
 ) {
     let kind = objects.kind;
     let pause = Pause::default();
-    // The version at which the watch resumes. `None` if it has to begin again.
+    // The version at which the watch resumes. `None` if the watch has to begin again.
     let mut version = None;
     let mut last = String::new();
     loop {
@@ -115,7 +115,7 @@ async fn watch(
         knowledge.metrics.watch_failed(metric);
         let cause = error.to_string();
         if cause != last {
-            warn!(kind, "the watch failed and begins again: {cause}");
+            warn!(kind, "the watch failed; the agent retries: {cause}");
             last = cause;
         }
         let longest = match &error {
@@ -125,7 +125,8 @@ async fn watch(
                 ABSENT_PAUSE
             }
             _ if error.code() == Some(401) => CREDENTIALS_PAUSE,
-            // Other requests would fail too, so the cache stays in use and the watch resumes.
+            // The error affects every request, so a new list would fail too. The cache stays in
+            // use and the watch resumes.
             _ if error.is_general() => LONGEST_PAUSE,
             _ => {
                 version = None;
@@ -138,7 +139,7 @@ async fn watch(
     }
 }
 
-/// Watches until the API server ends the watch, which happens every few minutes.
+/// Watches until the API server ends the watch. The API server ends each watch after a few minutes.
 async fn once(
     server: &ApiServer,
     objects: &Objects,

@@ -1,4 +1,4 @@
-//! The receiver of a watch.
+//! The receiver of the events of a watch.
 
 use crate::cluster::api::events::Event;
 use crate::cluster::api::kinds::Objects;

@@ -50,8 +50,8 @@ impl fmt::Display for Origin {
 }
 
 impl AllocatedDevice {
-    /// The PCI address of the device, if it is a PCI function. Several pods may share another
-    /// device.
+    /// The PCI address of the device, if it is a PCI function. Several pods may share a device of
+    /// another kind.
     pub fn pci(&self) -> Option<PciAddress> {
         self.id.parse().ok()
     }

@@ -36,7 +36,7 @@ pub(super) struct Evidence<'a> {
 /// The verdict on one resource.
 pub(super) struct Verdict {
     pub(super) supply: Supply,
-    /// Whether waiting cannot change the supply.
+    /// Whether the supply is final, so that waiting cannot change it.
     pub(super) is_final: bool,
 }
 
@@ -147,7 +147,7 @@ impl<'a> Evidence<'a> {
     }
 
     /// All devices of the pod by resource, including resources that no definition names. If the
-    /// ResourceSlice of a claim's device names no resource, the device is listed by driver.
+    /// ResourceSlice of a claim's device names no resource, lists the device under its driver.
     pub(super) fn everything(&self) -> BTreeMap<String, Supply> {
         let of_plugins = self.own.keys().map(String::as_str);
         let names = of_plugins.chain(self.index.by_resource.keys().copied());

@@ -54,7 +54,7 @@ pub enum AssignError {
         /// Why the devices are unknown.
         cause: Box<UnknownCause>,
     },
-    /// The pod's devices of this resource were not looked up.
+    /// Jackfield did not look up the pod's devices of this resource.
     #[error("devices of resource {0} were not looked up")]
     NotLookedUp(String),
 }
@@ -71,7 +71,7 @@ fn counted(devices: &[String]) -> String {
 /// A `report` is the error line of the agent or of kubelet's client.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UnknownCause {
-    /// The call's deadline passed before the devices were judged.
+    /// The call's deadline passed before Jackfield judged the devices.
     #[error(
         "the call's deadline passed before Jackfield checked them; raise deadlines.add, or let the \
          pod use fewer resources"
@@ -113,7 +113,7 @@ pub enum UnknownCause {
         .0.as_deref().unwrap_or("kubelet does not know the pod; look into kubelet's log")
     )]
     Unanswered(Option<String>),
-    /// The pod has claims, but there was no request to kubelet about them.
+    /// The pod has claims, but Jackfield did not ask kubelet about them.
     #[error("the pod has resource claims, and kubelet was not asked about them")]
     ClaimsNotAsked,
     /// kubelet names no device of the pod's claims. Contains the report if there is no answer.
@@ -220,7 +220,7 @@ pub enum PodResourcesAnswer {
     /// kubelet does not know the pod.
     #[error("pod-resources does not know the pod")]
     UnknownPod,
-    /// There was no request.
+    /// Jackfield did not ask the API.
     #[error("pod-resources was not asked")]
     NotAsked,
 }
@@ -248,7 +248,7 @@ pub enum CheckpointCause {
     /// The file is not valid JSON, for example because it is incomplete.
     #[error("is not valid JSON: {0}")]
     Torn(ParserError),
-    /// Jackfield does not know the type of a value.
+    /// A value has an unexpected type.
     #[error("is of an unknown version: {0}")]
     UnknownType(ParserError),
     /// The file has neither of the documented keys.

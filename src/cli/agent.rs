@@ -20,16 +20,16 @@ pub(super) struct AgentArgs {
     /// Credentials for the API server [default: this pod's service account]
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
-    /// Socket for plugins
+    /// Socket on which the agent answers the plugin
     #[arg(long, value_name = "PATH", default_value = "/run/jackfield/agent/agent.sock", value_parser = absolute())]
     socket: PathBuf,
-    /// Directory of the journal, where plugins leave writes for the API server
+    /// Directory of the journal, where the plugin leaves status and events for the agent to publish
     #[arg(long, value_name = "DIR", default_value = "/var/lib/jackfield", value_parser = absolute())]
     journal_dir: PathBuf,
     /// Address for /metrics, /healthz and /readyz
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:9321")]
     metrics: SocketAddr,
-    /// Log format; the log goes to stderr
+    /// Format of the log on stderr
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = LogFormat::Text)]
     log: LogFormat,
 }

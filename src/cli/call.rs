@@ -20,8 +20,8 @@ pub(super) fn read_object(
     parse(&text).map_err(|cause| CommandError::ConfJson(file.to_owned(), cause))
 }
 
-/// Reads what the runtime would pass on stdin: from a list whose first plugin is Jackfield, the
-/// part of Jackfield; from any other file, its whole content.
+/// Reads the configuration that the runtime would pass on stdin. If the file is a list whose first
+/// plugin is Jackfield, returns Jackfield's part of the list. Returns any other file as it is.
 pub(super) fn read_conf(file: &Path) -> Result<RawObject, CommandError> {
     read_object(file, |text| {
         let list = RawObject::parse_stdin(text).ok();
@@ -33,7 +33,7 @@ pub(super) fn read_conf(file: &Path) -> Result<RawObject, CommandError> {
     })
 }
 
-/// The request that the runtime would make with these variables.
+/// Returns the request that the runtime would make with these variables.
 pub(super) fn request(
     node: &NodeArgs,
     conf: RawObject,
@@ -54,7 +54,7 @@ pub(super) fn request(
     Ok(request)
 }
 
-/// Runs a verb on this node, and prints the notes of the verb.
+/// Runs a verb on this node, and prints the notes that the verb collected.
 pub(super) fn run<T>(
     request: &Request,
     time: Duration,

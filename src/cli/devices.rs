@@ -39,7 +39,7 @@ enum Form {
     Svg,
 }
 
-/// The JSON document: the hardware and its users.
+/// The JSON document: the hardware, and the pods that use it.
 #[derive(Debug, Serialize)]
 struct DevicesDocument<'a> {
     #[serde(flatten)]
@@ -73,8 +73,8 @@ pub(super) fn devices(args: &DevicesArgs) -> Result<(), CommandError> {
     }
 }
 
-/// The pods that have the devices. If this process may not read the journal or enter network
-/// namespaces, it prints a note and returns what it could find, so that the command can still show
+/// Finds the pods that have devices, and the orphans. If this process may not read the journal or
+/// enter network namespaces, prints a note and returns the rest, so that the command can still show
 /// the hardware.
 fn usage(inventory: &Inventory, journal: &Journal) -> Usage {
     let users = match journal.device_users() {
@@ -153,8 +153,8 @@ fn for_people(inventory: &Inventory, usage: &Usage) -> Vec<String> {
     sections.join(&String::new())
 }
 
-/// The rows of the physical functions, each followed by the rows of its VFs, then those of all
-/// other functions.
+/// Returns a row for each physical function, followed by the rows of its VFs. The rows of all other
+/// functions come last.
 fn functions(inventory: &Inventory, usage: &Usage) -> Vec<Vec<String>> {
     let mut rows = Vec::new();
     for pf in &inventory.physical_functions {
@@ -197,13 +197,13 @@ fn row(
     ]
 }
 
-/// The IDs of vendor and device, such as `8086:10c9`.
+/// Formats the IDs of vendor and device, such as `8086:10c9`.
 fn pci_id(function: &Function) -> String {
     let id = |number: Option<u16>| number.map_or_else(|| "?".to_owned(), |id| format!("{id:04x}"));
     format!("{}:{}", id(function.vendor), id(function.device))
 }
 
-/// The mode's name, as `devlink dev eswitch show` prints it.
+/// Returns the mode's name, as `devlink dev eswitch show` prints it.
 fn mode_name(mode: EswitchMode) -> &'static str {
     match mode {
         EswitchMode::Legacy => "legacy",

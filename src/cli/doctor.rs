@@ -1,4 +1,4 @@
-//! `doctor`: what is wrong with this node, and a remedy for each finding.
+//! `doctor`: lists the faults of this node, with a remedy for each finding.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use super::table::{cell, table};
 use super::{CommandError, Output, no_findings, print, print_json};
 use crate::setup::doctor::{self, Diagnosis, ExclusiveUse, Options};
 
-/// Options of the check.
+/// Options of `doctor`.
 #[derive(Debug, Args)]
 pub(super) struct DoctorArgs {
     #[command(flatten)]
@@ -45,19 +45,20 @@ pub(super) fn doctor(args: &DoctorArgs) -> Result<(), CommandError> {
     no_findings(diagnosis.findings.is_empty())
 }
 
-/// This node's name in the cluster, from `--node` or `NODE_NAME`.
+/// Returns this node's name in the cluster, from `--node` or `NODE_NAME`.
 pub(super) fn given_node_name(given: Option<&str>) -> Option<String> {
     let given = given.map(str::to_owned);
     let name = given.or_else(|| std::env::var("NODE_NAME").ok());
     name.filter(|name| !name.is_empty())
 }
 
-/// This node's name in the cluster. Like kubelet, this uses the host's name by default.
+/// Returns this node's name in the cluster. By default, returns the host's name in lower case, as
+/// kubelet does.
 pub(super) fn node_name(given: Option<&str>) -> String {
     given_node_name(given).unwrap_or_else(|| host_name().to_lowercase())
 }
 
-/// The name of this host.
+/// Returns the name of this host.
 pub(super) fn host_name() -> String {
     let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     name.trim().to_owned()

@@ -17,10 +17,10 @@ pub(super) enum CommandError {
     /// The command has printed findings.
     #[error("there are findings")]
     Findings,
-    /// Stdout cannot be written.
+    /// Jackfield cannot write to stdout.
     #[error("stdout: {0}; free space on the file system of the output")]
     Stdout(#[source] io::Error),
-    /// The file that `--conf` names cannot be read.
+    /// Jackfield cannot read the file that `--conf` names.
     #[error("--conf {file}: {1}; name a readable file", file = .0.display())]
     ConfFile(PathBuf, #[source] io::Error),
     /// The file that `--conf` names is not a JSON object.
@@ -28,7 +28,7 @@ pub(super) enum CommandError {
     ConfJson(PathBuf, #[source] JsonError),
     /// The file that `--conf` names configures a plugin other than Jackfield.
     #[error(
-        "--conf {}: it configures another plugin; give keys of jackfield's configuration",
+        "--conf {}: the file configures another plugin; name a file with keys of jackfield's configuration",
         .0.display()
     )]
     OtherPlugin(PathBuf),
@@ -41,19 +41,21 @@ pub(super) enum CommandError {
     /// A verb failed.
     #[error("{}", .0.in_full())]
     Verb(#[source] Box<Failure>),
-    /// The installation could not be changed.
+    /// `install` or `uninstall` failed.
     #[error("{}", line(.0.as_ref()))]
     Setup(Box<SetupError>),
-    /// A signal ended the installation before there was a cluster network.
-    #[error("a signal ended this before there was a cluster network; nothing was installed")]
+    /// A signal ended `install` before the cluster network had a configuration.
+    #[error(
+        "install: a signal ended the wait for the cluster network's configuration; nothing is installed"
+    )]
     EndedEarly,
-    /// Neither `--node` nor `NODE_NAME` is set, so the agent's node is unknown.
+    /// Neither `--node` nor `NODE_NAME` is set, so the agent does not know its node.
     #[error("agent: this node's name is unknown; give --node or set NODE_NAME")]
     NoNodeName,
-    /// The name given for the node cannot be a node's name.
+    /// The value of `--node` or `NODE_NAME` is not a valid node name.
     #[error(
-        "agent: {0:?} is not a valid node name; give --node or set NODE_NAME as `kubectl get \
-         nodes` shows it"
+        "agent: {0:?} is not a valid node name; set --node or NODE_NAME to the name that `kubectl \
+         get nodes` shows"
     )]
     NodeName(String),
     /// The agent failed.
@@ -108,11 +110,11 @@ mod tests {
             ),
             (
                 CommandError::OtherPlugin(file()),
-                "--conf /a: it configures another plugin; give keys of jackfield's configuration",
+                "--conf /a: the file configures another plugin; name a file with keys of jackfield's configuration",
             ),
             (
                 CommandError::EndedEarly,
-                "a signal ended this before there was a cluster network; nothing was installed",
+                "install: a signal ended the wait for the cluster network's configuration; nothing is installed",
             ),
         ] {
             assert_eq!(error.to_string(), expected);

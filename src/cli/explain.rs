@@ -102,7 +102,7 @@ fn notes(prepared: &Prepared) -> Vec<String> {
     events.chain(remarks).collect()
 }
 
-/// Whether the ADD would succeed, and why not.
+/// Says whether the ADD would succeed, or why it would fail.
 fn verdict(problems: &[String], ignored: &[String]) -> Vec<String> {
     let (heading, reasons) = if !problems.is_empty() {
         ("The ADD would fail:", problems)
@@ -118,13 +118,13 @@ fn verdict(problems: &[String], ignored: &[String]) -> Vec<String> {
     [heading.to_owned()].into_iter().chain(reasons).collect()
 }
 
-/// What verification would check in the kernel.
+/// Lists what verification would check in the kernel.
 fn proofs(attachment: &Attachment) -> impl Iterator<Item = String> {
     let requested = &attachment.requested;
     let ips = requested.ips.iter().map(|ip| format!("address {ip}"));
     let mac = requested.mac.map(|mac| format!("MAC {mac}"));
     let guid = requested.guid.map(|guid| format!("GUID {guid}"));
-    // Only its device plugin understands the ID of a device without a driver, so the verification
+    // Only the device plugin understands the ID of a device that has no driver, so verification
     // cannot compare this ID.
     let device = attachment.device.iter().filter(|it| it.driver.is_some());
     let device = device.map(|device| format!("that it is device {}", device.id));

@@ -32,8 +32,8 @@ pub(super) struct PlaceArgs {
 
 impl PlaceArgs {
     pub(super) fn paths(&self, cluster_conf_dir: Option<&PathBuf>) -> HostPaths {
-        // Resolves symlinks, so that a directory always has the same name. Does not do so in a
-        // container, where the host's symlinks would resolve to wrong paths.
+        // Symlinks are resolved, so that a directory always has the same name. In a container they
+        // are not, because the host's symlinks would resolve to wrong paths there.
         let is_host = self.host_root == Path::new("/");
         let real = |dir: &PathBuf| match dir.canonicalize() {
             Ok(real) if is_host => real,
@@ -62,7 +62,7 @@ pub(super) fn absolute() -> impl TypedValueParser<Value = PathBuf> {
     })
 }
 
-/// Options of the installation.
+/// Options of `install`.
 #[derive(Debug, Args)]
 pub(super) struct InstallArgs {
     #[command(flatten)]
@@ -81,19 +81,19 @@ pub(super) struct InstallArgs {
         overrides_with = "wait"
     )]
     wait: humantime::Duration,
-    /// Keep running, and repair binary and configuration
+    /// Keep running, and repair the installation when another program damages it
     #[arg(long)]
     watch: bool,
-    /// Replace a newer binary too, even though its records of attached pods may then be unreadable
+    /// Replace a newer binary too; this release may not be able to read the newer release's records
     #[arg(long)]
     allow_downgrade: bool,
-    /// Take over from Multus, with its configuration, if no pod of this node would fail
+    /// Take over from Multus, with Multus' configuration, if no pod of this node would fail
     #[arg(long)]
     from_multus: bool,
-    /// List the pods that would fail and why, and change nothing; exit 1 if there are any
+    /// List the pods that would fail, and why; change nothing; exit with 1 if a pod would fail
     #[arg(long, requires = "from_multus", conflicts_with = "watch")]
     dry_run: bool,
-    /// Take over even if pods would fail, or if jackfield cannot find out whether they would
+    /// Take over even if pods would fail, or if jackfield cannot find out whether pods would fail
     #[arg(long, requires = "from_multus")]
     force: bool,
     /// Give the node back to Multus, and keep running
@@ -110,7 +110,7 @@ pub(super) struct InstallArgs {
     cni_path: Option<String>,
 }
 
-/// Options of the removal.
+/// Options of `uninstall`.
 #[derive(Debug, Args)]
 pub(super) struct UninstallArgs {
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! `completions`, `man`: descriptions of the command line.
+//! `completions`, `man`: print descriptions of the command line.
 
 use clap::Command;
 use clap_complete::Shell;
@@ -11,7 +11,7 @@ pub(super) fn completions(shell: Shell, command: &mut Command) -> Result<(), Com
     print_document(&String::from_utf8_lossy(&script))
 }
 
-/// One page with every command on it.
+/// Prints one manual page with every command.
 pub(super) fn man(mut command: Command) -> Result<(), CommandError> {
     command.build();
     let mut page = Vec::new();

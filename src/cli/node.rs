@@ -1,6 +1,6 @@
-//! `gc`, `status`: the runtime's calls about the whole node. In a runtime's call both verbs need
-//! CNI 1.1.0. These commands accept a configuration of any version, because only Jackfield reads
-//! it.
+//! `gc`, `status`: make the runtime's calls for the whole node. If the runtime makes these calls,
+//! they need CNI 1.1.0. The commands accept a configuration of any version, because only Jackfield
+//! reads the configuration.
 
 use super::{ArgumentError, CommandError, NodeArgs, call, print};
 use crate::cni::ValidAttachment;
@@ -50,7 +50,7 @@ pub(super) fn status(args: &NodeArgs) -> Result<(), CommandError> {
     let plugins = match ready.asked {
         Some(Ran::All) => "its plugins are ready too",
         Some(Ran::None) => "its plugins have no STATUS before cniVersion 1.1.0",
-        None => "its plugins are not asked, because only the agent has its definition",
+        None => "jackfield did not ask its plugins, because only the agent has its definition",
     };
     let network = ready.network;
     print([format!("ready: cluster network {network}; {plugins}")])

@@ -1,4 +1,4 @@
-//! `attach`, `detach`, `check`: calls of the runtime about one pod.
+//! `attach`, `detach`, `check`: make the runtime's calls for one pod.
 
 use std::path::Path;
 
@@ -35,7 +35,7 @@ fn sandbox_request(verb: &str, args: &SandboxArgs) -> Result<Request, CommandErr
     request(verb, &args.pod, container, &args.netns)
 }
 
-/// The request that the runtime would make. The default container ID is `NS-NAME`.
+/// Returns the request that the runtime would make. The default container ID is `NS-NAME`.
 pub(super) fn request(
     verb: &str,
     args: &PodArgs,

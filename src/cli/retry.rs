@@ -1,5 +1,5 @@
-//! `retry`: retries one failed detachment. The plugin starts this command during a call of the
-//! runtime, and does not wait for it.
+//! `retry`: retries one failed detachment. During a call of the runtime, the plugin starts this
+//! command as a process and does not wait for the process.
 
 use std::io;
 

@@ -24,7 +24,7 @@ pub(super) fn table(header: &str, rows: impl IntoIterator<Item = Vec<String>>) -
     rows.iter().map(line).collect()
 }
 
-/// The text of a cell: its values separated by commas, or a dash if there are none.
+/// Formats a cell: the values separated by commas, or a dash if there are no values.
 pub(super) fn cell<T: ToString>(values: impl IntoIterator<Item = T>) -> String {
     let values = values.into_iter().map(|value| value.to_string());
     match values.collect::<Vec<_>>().as_slice() {

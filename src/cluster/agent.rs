@@ -1,9 +1,9 @@
 //! The plugin's side of the agent's socket: one question, one answer.
 //!
-//! While no agent listens, because it is starting or being upgraded, a question waits for the
-//! socket. A publication never waits: the plugin writes it to disk and notifies the agent at the
-//! end of the call. If a kubeconfig is configured, the plugin does not wait for an absent agent but
-//! asks the API server.
+//! A question waits while no agent listens, for example because the agent is being upgraded. A
+//! publication does not wait: the plugin writes the publication to disk and notifies the agent at
+//! the end of the call. If a kubeconfig is configured, the plugin does not wait for an absent agent
+//! but asks the API server.
 
 mod connection;
 mod informant;
@@ -32,7 +32,7 @@ use super::{
 
 /// How long an ADD waits for an agent that does not listen.
 pub const AGENT_WAIT: Duration = Duration::from_secs(10);
-/// The time limit for one answer of the agent, which may have to ask the API server.
+/// The time limit for one answer of the agent. The agent may have to ask the API server first.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 /// The pause between two attempts to reach the agent.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -46,25 +46,27 @@ pub struct Agent {
     socket: PathBuf,
     owed: OwedWrites,
     api: Option<Api>,
-    /// All connections. They stay open until [`Agent::close`] or the end of this process, because
-    /// closing them would also close the descriptors that the agent sent. That can block: a socket
-    /// with SO_LINGER waits for its peer, and the blocks of a deleted file are freed one by one. At
-    /// the end of a process the kernel no longer waits for a lingering socket, but it still frees
-    /// the file. An agent can therefore delay the end of a call that asks it, as it can by not
-    /// answering. A call that only reports receives no descriptors.
+    /// All connections. They stay open until [`Agent::close`] or the end of this process. Closing a
+    /// connection would also close the descriptors that the agent sent over it, and this can block:
+    /// a socket with SO_LINGER waits for its peer, and the kernel frees the blocks of a deleted
+    /// file one by one. When a process ends, the kernel does not wait for a lingering socket, but
+    /// still frees the file. So the agent can delay the end of a call that asks a question. The
+    /// agent can delay the same call by not answering. A call that only reports receives no
+    /// descriptors.
     opened: ManuallyDrop<RefCell<Vec<AgentConnection>>>,
-    /// The connection over which the question was sent. Reports at the end of the call use it too.
+    /// The connection over which the plugin sent its question. Reports at the end of the call use
+    /// this connection too.
     stream: RefCell<Option<AgentConnection>>,
     /// An announced question, and the connection over which its answer will arrive.
     announced: RefCell<Option<(ToAgent, AgentConnection)>>,
-    /// Whether the plugin found no agent, so that the rest of the call publishes to the API server.
+    /// Whether the plugin found no agent. The rest of the call then publishes to the API server.
     agent_is_away: Cell<bool>,
-    /// Whether the call has kept a publication on disk and not yet notified the agent.
+    /// Whether the call has kept a publication on disk without notifying the agent yet.
     owes: Cell<bool>,
 }
 
 impl Agent {
-    /// Creates a client of the agent at `socket`. It does not connect yet.
+    /// Creates a client of the agent at `socket`. Does not connect yet.
     pub fn new(socket: &Path, kubeconfig: Option<&Path>, journal_dir: &Path) -> Agent {
         Agent {
             socket: socket.to_owned(),
@@ -93,7 +95,8 @@ impl Agent {
     /// messages.
     fn exchange(&self, message: &ToAgent, until: Instant) -> Result<FromAgent, ClusterError> {
         let announced = self.announced.borrow_mut().take();
-        // If a different question was announced, its answer must not be read. Close its connection.
+        // If a different question was announced, the first answer on that connection belongs to the
+        // announced question. So that connection is closed.
         let stream = match announced {
             Some((announced, stream)) if announced == *message => stream,
             Some((_, stream)) => {
@@ -155,7 +158,8 @@ impl Agent {
     }
 }
 
-/// The message for a question. It allows the agent to send definitions before the answer.
+/// Returns the message for a question. The message allows the agent to send definitions before the
+/// answer.
 fn in_parts(question: &Question) -> ToAgent {
     ToAgent::Question(Question {
         parts: true,

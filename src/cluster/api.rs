@@ -1,7 +1,7 @@
 //! Asks the API server directly, for nodes without an agent. Multus' thin plugin works in this way.
 //!
-//! Each object costs a request. If the status cannot be written, the ADD fails, because no agent
-//! would write the status later.
+//! Each object costs a request. If the plugin cannot write the status, the ADD fails, because there
+//! is no agent that would write the status later.
 
 pub mod answer;
 mod body;
@@ -49,8 +49,7 @@ struct Connected {
 }
 
 impl Api {
-    /// Creates a client of the API server in `kubeconfig`. It reads nothing and does not connect
-    /// yet.
+    /// Creates a client of the API server in `kubeconfig`. Reads nothing and does not connect yet.
     pub fn new(kubeconfig: &Path) -> Api {
         Api {
             kubeconfig: kubeconfig.to_owned(),

@@ -14,8 +14,8 @@ use crate::diagnostic::Problem;
 use crate::npwg::{Definition, ObjectRef, RESOURCE_NAME_ANNOTATION};
 use crate::request::{ClusterNetwork, NodeConfig};
 
-/// The most definitions of an answer that the catalog reads. The agent does not look up more for
-/// one question. Each definition may cost a search of `confDir`.
+/// The most definitions of an answer that the catalog reads, because each definition may cost a
+/// search of `confDir`. The agent does not look up more definitions for one question.
 const MAX_DEFINITIONS: usize = 256;
 
 /// The longest name of a resource, in bytes.
@@ -35,7 +35,7 @@ pub struct Network {
 }
 
 impl Network {
-    /// The network's name in messages before its configuration is read.
+    /// Returns the network's name for messages before its configuration is read.
     pub fn place(&self) -> String {
         self.object
             .as_ref()
@@ -52,10 +52,11 @@ pub enum NetworkError {
     /// The answer does not contain the definition.
     #[error("NetworkAttachmentDefinition {0} was not looked up")]
     NotLookedUp(ObjectRef),
-    /// The name is not an absolute path, and no definition and no configuration in `confDir` has
-    /// it.
+    /// No definition and no configuration in `confDir` has the name, and the name is not an
+    /// absolute path.
     #[error(
-        "no definition, no configuration of this name in confDir {} and no absolute path",
+        "no definition and no configuration in confDir {} has this name, and it is not an absolute \
+         path",
         .0.display()
     )]
     Unknown(PathBuf),
@@ -87,7 +88,7 @@ pub struct Catalog {
     pub further: Vec<Network>,
     /// `defaultNetworks`, in order: the name as written, and the network.
     pub defaults: Vec<(String, Result<Network, NetworkError>)>,
-    /// The plugins of `auxiliaryCNIChainName`, where there are any.
+    /// The plugins of `auxiliaryCNIChainName`; `None` if there are none.
     pub auxiliary: Option<Result<Network, NetworkError>>,
     selected: Vec<(ObjectRef, Result<Network, NetworkError>)>,
 }
@@ -129,9 +130,9 @@ impl Catalog {
         }
     }
 
-    /// The resources of the administrator's networks and of the `selected` networks, without
-    /// duplicates. Other definitions in the answer do not count, because the question may not have
-    /// named them.
+    /// Returns the resources of the administrator's networks and of the `selected` networks,
+    /// without duplicates. Ignores other definitions, because an agent can add definitions that the
+    /// question did not name.
     pub fn resources(&self, selected: &[ObjectRef]) -> Vec<&str> {
         let selected: HashSet<&ObjectRef> = selected.iter().collect();
         let defaults = self.defaults.iter().map(|(_, found)| found);
@@ -145,7 +146,7 @@ impl Catalog {
         BTreeSet::from_iter(resources).into_iter().collect()
     }
 
-    /// The network of a definition that an annotation names.
+    /// Returns the network of a definition that an annotation names.
     ///
     /// # Errors
     /// [`NetworkError`].
@@ -157,7 +158,7 @@ impl Catalog {
     }
 }
 
-/// The definitions that the administrator's configuration may refer to.
+/// Returns the definitions that `clusterNetwork` and `defaultNetworks` may refer to.
 pub fn administrators_definitions(config: &NodeConfig) -> Vec<ObjectRef> {
     let cluster = match &config.cluster_network {
         ClusterNetwork::Named(name) => Some(name),
@@ -210,8 +211,9 @@ impl Finder<'_> {
         }
     }
 
-    /// The plugins that run for every pod in addition to its networks. Their directory is next to
-    /// the cluster network's configuration, as in Multus, or else in `confDir`.
+    /// Finds the plugins that run for every pod in addition to its networks. Their directory is
+    /// next to the cluster network's configuration, as in Multus. If that configuration has no
+    /// path, their directory is in `confDir`.
     fn auxiliary(&self) -> Option<Result<Network, NetworkError>> {
         let name = self.config.auxiliary_chain.as_ref()?;
         let cluster = match &self.config.cluster_network {
@@ -231,8 +233,8 @@ impl Finder<'_> {
             .transpose()
     }
 
-    /// A definition's network. Its configuration is in the definition, or else on disk under the
-    /// definition's name.
+    /// Returns the network of a definition. The network's configuration is in the definition, or
+    /// else on disk under the definition's name.
     fn defined(
         &self,
         object: &ObjectRef,
@@ -298,7 +300,8 @@ mod tests {
             ),
             (
                 NetworkError::Unknown("/c".into()),
-                "no definition, no configuration of this name in confDir /c and no absolute path",
+                "no definition and no configuration in confDir /c has this name, and it is not an \
+                 absolute path",
             ),
             (
                 NetworkError::LongResource(object(), 300),

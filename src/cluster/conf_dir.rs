@@ -1,5 +1,5 @@
-//! Network configurations on disk: in `confDir` (NPWG 1.3 §3.4.1), and at the path that
-//! `clusterNetwork` names.
+//! Network configurations on disk: in `confDir` (NPWG 1.3 §3.4.1), and at the paths that
+//! `clusterNetwork` and `defaultNetworks` name.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -27,14 +27,14 @@ pub struct OnDisk {
     pub text: String,
 }
 
-/// Finds the configuration with the given `name`. Searches lists before single configurations, each
-/// in the order of the files' names. Skips files that cannot be read.
+/// Finds the configuration with the given `name`. Searches first the lists, then the single
+/// configurations, both in the order of the files' names. Skips files that cannot be read.
 ///
 /// # Errors
 /// When the directory exists and cannot be read.
 pub fn by_name(dir: &Path, name: &str) -> Result<Option<OnDisk>, ConfDirError> {
     let mut files = files_if_any(dir, &ENDINGS)?;
-    // NPWG 1.3 §3.4.1.
+    // Lists come first (NPWG 1.3 §3.4.1).
     files.sort_by_key(|path| !has_ending(path, &LISTS));
     for path in files {
         let Ok(found) = read(&path) else { continue };
@@ -48,7 +48,7 @@ pub fn by_name(dir: &Path, name: &str) -> Result<Option<OnDisk>, ConfDirError> {
     Ok(None)
 }
 
-/// The first configuration of a directory, in the order of the files' names.
+/// Reads the first configuration of a directory, in the order of the files' names.
 ///
 /// # Errors
 /// When the directory cannot be read or has no configuration, or when the first configuration
@@ -78,8 +78,8 @@ pub fn read(path: &Path) -> Result<OnDisk, ConfDirError> {
 /// it has the key `type` too.
 ///
 /// # Errors
-/// When a file in the folder is not a plugin's configuration. Without that plugin, the network
-/// would behave differently.
+/// When a file in the folder is not a plugin's configuration. Such a file is not skipped, because
+/// the network would behave differently without its plugin.
 pub fn with_sibling_plugins(found: OnDisk) -> Result<OnDisk, ConfDirError> {
     // The caller parses a broken list again and reports the error.
     let Ok(mut list) = RawObject::parse_configuration(found.text.as_bytes()) else {
@@ -117,8 +117,8 @@ pub fn with_sibling_plugins(found: OnDisk) -> Result<OnDisk, ConfDirError> {
     })
 }
 
-/// The plugins of the auxiliary chain `name` below `dir`, as one list in `version`; `None` when
-/// the folder is missing or has no plugins.
+/// Reads the plugins of the auxiliary chain `name` from the folder `dir/name`, and returns them as
+/// one list in the CNI version `version`; `None` when the folder is missing or has no plugins.
 ///
 /// # Errors
 /// As [`with_sibling_plugins`].
@@ -177,7 +177,7 @@ fn files_if_any(dir: &Path, endings: &[&str]) -> Result<Vec<PathBuf>, ConfDirErr
     }
 }
 
-/// The files of a directory that have one of these endings, in the order of their names.
+/// Returns the files of a directory that have one of these endings, in the order of their names.
 pub(super) fn files_ending(dir: &Path, endings: &[&str]) -> io::Result<Vec<PathBuf>> {
     let mut paths = Vec::new();
     for entry in fs::read_dir(dir)? {
@@ -226,7 +226,7 @@ impl Problem for ConfDirError {
     fn remedy(&self) -> Option<String> {
         let remedy = match self {
             ConfDirError::Missing(_) => "correct the path or wait for the network to be installed",
-            ConfDirError::Empty(_) => "put one there",
+            ConfDirError::Empty(_) => "put a configuration there",
             ConfDirError::Plugin(..) => "make it the configuration of one plugin, or remove it",
             ConfDirError::Unreadable(..) => "make it a readable configuration",
         };

@@ -7,8 +7,8 @@ use super::{Answer, Question};
 use crate::kubelet;
 use crate::npwg::ObjectRef;
 
-/// The resources of the question's networks, except resources whose devices the pod's manifest
-/// lists. Returns `None` if the answer needs nothing from kubelet, as for most pods.
+/// Returns the resources of the question's networks, except resources whose devices the pod's
+/// manifest lists. Returns `None` if the answer needs nothing from kubelet, as for most pods.
 pub(super) fn wanted<'a>(question: &Question, answer: &'a Answer) -> Option<Vec<&'a str>> {
     let pod = answer.pod.as_ref()?;
     let annotations = question.annotations.as_ref().unwrap_or(&pod.annotations);
@@ -26,7 +26,7 @@ pub(super) fn wanted<'a>(question: &Question, answer: &'a Answer) -> Option<Vec<
     (names_one || !resources.is_empty()).then(|| resources.into_iter().collect())
 }
 
-/// Makes a pod with many containers fit into an answer by dropping requests for devices that its
+/// Makes a pod with many containers fit into an answer: drops requests for devices that the pod's
 /// networks do not use. Returns whether the pod fits.
 pub(super) fn fit_containers(question: &Question, answer: &mut Answer) -> bool {
     if fits(answer) {
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_pod_with_many_containers_those_with_devices_of_its_networks_are_looked_at() {
+    fn requests_for_devices_of_other_networks_are_dropped_from_a_large_pod() {
         let with = |resource: Option<&str>, annotation: &str, own: usize, others: usize| {
             let mut answer = answer(resource, annotation, &[]);
             let of = |resource: &str| Container {
@@ -161,12 +161,12 @@ mod tests {
         assert_eq!(
             with(None, named, 2, 255),
             (false, 257),
-            "it may be anybody's"
+            "any container may have the named device"
         );
     }
 
     #[test]
-    fn what_an_agent_has_asked_is_not_asked_again_and_what_nobody_wants_to_know_neither() {
+    fn kubelet_is_asked_once_and_only_if_the_question_names_its_socket() {
         let socket = Some("/nonexistent/kubelet.sock".into());
         let asking = Question {
             kubelet: socket,

@@ -35,7 +35,7 @@ pub enum ClusterError {
     },
     /// The pod of this name has more containers or requests than an answer may have.
     ManyContainers(String),
-    /// The cluster's pod of that name has a different UID.
+    /// The cluster has a pod of that name with a different UID.
     OtherPod {
         /// Namespace and name.
         pod: String,
@@ -48,7 +48,7 @@ pub enum ClusterError {
     OtherNode {
         /// Namespace and name.
         pod: String,
-        /// Its node.
+        /// The pod's node.
         node: String,
         /// The agent's node.
         ours: String,
@@ -60,15 +60,15 @@ pub enum ClusterError {
     Event(#[source] ApiError),
     /// The agent behind this socket did not fulfil a request.
     Agent(PathBuf, #[source] AgentProblem),
-    /// A publication can be kept neither on disk nor by the agent.
+    /// Neither the plugin on disk nor the agent in memory can keep a publication.
     Owed {
         /// Namespace and name.
         pod: String,
         /// The directory of owed writes.
         path: PathBuf,
-        /// Why it cannot be kept on disk.
+        /// Why the plugin cannot keep the publication on disk.
         source: io::Error,
-        /// Why the agent does not keep it.
+        /// Why the agent does not keep the publication in memory.
         agent: Box<ClusterError>,
     },
     /// The agent has not listed the node's pods since it started.

@@ -1,7 +1,8 @@
 //! The figures of one call of the plugin. The agent adds them to its metrics when the call is over.
 //!
-//! The plugin keeps no counters, because it runs for only milliseconds. The agent also counts words
-//! that only other releases define, so plugin and agent may be from different releases.
+//! The plugin keeps no counters, because it runs for only milliseconds. Plugin and agent may be
+//! from different releases. So verbs, phases and checks are text, and the agent also counts those
+//! that its own release does not define.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -10,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::bounded;
 
-/// A word that this release or another release defines.
+/// The name of a verb, a phase or a check of this release or of another release.
 type Word = Cow<'static, str>;
 
 /// One call.
@@ -19,7 +20,7 @@ type Word = Cow<'static, str>;
 pub struct Figures {
     /// `CNI_COMMAND`.
     pub verb: Word,
-    /// The pod, `namespace/name`, where the runtime names one.
+    /// The pod, `namespace/name`, if the runtime names one.
     pub pod: Option<String>,
     /// The container ID of the sandbox, if the call is about a sandbox.
     pub container: Option<String>,
@@ -37,9 +38,10 @@ pub struct Figures {
     pub networks: Vec<NetworkFigure>,
     /// Every plugin that was called.
     pub plugins: Vec<PluginFigure>,
-    /// The size of the journal. A call for any verb except ADD counts it.
+    /// The size of the journal; `None` for ADD, which does not count the records.
     pub on_record: Option<OnRecord>,
-    /// For how many seconds the agent had been silent, if this call is the first to reach it again.
+    /// For how many seconds the agent had not answered, if this call is the first that reached the
+    /// agent again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_silent: Option<u64>,
 }
@@ -73,18 +75,18 @@ pub struct NetworkFigure {
     /// Whether no network of that name is known. Pods may name networks that do not exist.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_unknown: bool,
-    /// Whether it succeeded.
+    /// Whether the call succeeded for this attachment.
     pub done: bool,
 }
 
 /// One call of one plugin.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PluginFigure {
-    /// Its type, which is its program's name.
+    /// The plugin's type, which is the name of its program.
     pub plugin: String,
     /// The verb.
     pub verb: Word,
-    /// Whether it succeeded.
+    /// Whether the plugin succeeded.
     pub done: bool,
     /// In microseconds.
     pub took: u64,
@@ -105,9 +107,9 @@ const MOST_CHECKS: usize = 64;
 /// The findings of one check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckFigure {
-    /// Its name.
+    /// The check's name.
     pub check: Word,
-    /// How many findings it has.
+    /// How many findings the check has.
     pub findings: u64,
 }
 
@@ -137,7 +139,7 @@ pub enum Phase {
 }
 
 impl Phase {
-    /// The phase's name in metrics.
+    /// Returns the phase's name in metrics.
     pub const fn as_str(self) -> &'static str {
         match self {
             Phase::Question => "question",
@@ -154,7 +156,7 @@ impl Phase {
     }
 }
 
-/// A time in microseconds, for figures.
+/// Converts a time to microseconds, for figures.
 pub fn microseconds(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }

@@ -1,4 +1,5 @@
-//! The embedded cluster: manifests in a folder. Outcomes go to files below `status/`.
+//! A folder of manifests in place of a cluster. The outcome of each ADD is written to files below
+//! `status/`.
 
 mod pod;
 mod status;
@@ -26,12 +27,12 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// Creates a cluster from the folder `path`. It reads nothing yet.
+    /// Creates a cluster from the folder `path`. Reads nothing yet.
     pub fn new(path: PathBuf) -> Folder {
         Folder { path }
     }
 
-    /// This folder as a [`Place`] in messages about missing objects.
+    /// Returns this folder as a [`Place`] for messages about missing objects.
     fn place(&self, manifests: &Manifests) -> Place {
         Place::Folder {
             path: self.path.clone(),
@@ -97,8 +98,8 @@ impl Cluster for Folder {
         Ok(answer)
     }
 
-    /// Lists all pods, because all pods in the folder belong to one node. Always lists the
-    /// definitions too.
+    /// Lists the pods in the folder, which all belong to one node. Leaves out pods that use the
+    /// host's network. Always lists the definitions too.
     fn census(&self, node: &str, _: bool) -> Result<Census, ClusterError> {
         let manifests = Manifests::read(&self.path, Instant::now() + CENSUS_WITHIN)?;
         let mut census = Census {

@@ -35,7 +35,7 @@ pub const MAX_TO_AGENT: usize = 1 << 20;
 /// after escaping.
 pub const MAX_FROM_AGENT: usize = 16 << 20;
 
-/// The room for everything but the configuration in the frame of a definition, in bytes.
+/// The room in the frame of a definition for everything except the configuration, in bytes.
 const BESIDE_CONFIG: usize = 2 << 10;
 
 const MAGIC: [u8; 2] = *b"JF";
@@ -49,8 +49,8 @@ pub enum ToAgent {
     /// An owed write is on disk. There is no answer. The agent publishes the write when the
     /// connection ends, because the runtime has received the result of the call by then.
     Owed,
-    /// The figures of a finished call. There is no answer. A call is not counted if its figures do
-    /// not arrive.
+    /// The figures of a finished call. There is no answer. The agent does not count a call whose
+    /// figures do not arrive.
     Over(Box<Figures>),
     /// The findings of `doctor` on the node. There is no answer. An agent from a release without
     /// this message refuses it.
@@ -93,8 +93,8 @@ pub fn encode<T: Serialize>(message: &T, limit: usize) -> Result<Vec<u8>, FrameE
     encode_into(Vec::new(), message, limit)
 }
 
-/// Encodes a definition as a frame. Uses no more memory than needed, since the configuration may be
-/// long. The plugin reads the frame as [`FromAgent::Definition`].
+/// Encodes a definition as a frame. Allocates only the memory that the frame needs, because the
+/// configuration may be long. The plugin reads the frame as [`FromAgent::Definition`].
 ///
 /// # Errors
 /// As [`encode`].
@@ -130,7 +130,7 @@ fn encode_into<T: Serialize>(
     Ok(frame)
 }
 
-/// The length of the JSON that follows a header.
+/// Returns the length of the JSON that follows a header.
 ///
 /// # Errors
 /// When the header is not Jackfield's, has a different version, or announces more than `limit`

@@ -11,7 +11,7 @@ const HASH: &str = "kubernetes.io/config.hash";
 use std::collections::BTreeMap;
 
 /// The UIDs of a pod. A mirror pod has two UIDs: `metadata.uid` in the API, and the UID of its
-/// static pod, which kubelet and the runtime use.
+/// static pod. Kubelet and the runtime use the UID of the static pod.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Identity {
     /// `metadata.uid`.
@@ -21,9 +21,9 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// The identity of an object with these annotations. A pod is a mirror only if the annotations
-    /// `kubernetes.io/config.mirror` and `kubernetes.io/config.hash` contain the same hash. A user's
-    /// pod with only one of them is not a mirror.
+    /// Returns the identity of the pod with this UID and these annotations. The pod is a mirror pod
+    /// only if the annotations `kubernetes.io/config.mirror` and `kubernetes.io/config.hash`
+    /// contain the same hash. A user's pod with only one of these annotations is not a mirror pod.
     pub fn new(uid: &str, annotations: &BTreeMap<String, String>) -> Identity {
         let mirror = annotations.get(MIRROR).filter(|uid| is_of_static_form(uid));
         Identity {
@@ -42,9 +42,9 @@ impl Identity {
 }
 
 /// Whether the annotations in `kubelets` mark the pod with this `uid` as static. Kubelet writes
-/// these annotations, and the runtime hands them over. Kubelet does not read a static pod from the
-/// API server, which has at most its mirror pod. The annotations of an object in the API do not
-/// prove that a pod is static.
+/// these annotations, and the runtime passes them. Kubelet does not read a static pod from the API
+/// server. The API server has at most the mirror pod. The annotations of an object in the API do
+/// not prove that a pod is static.
 pub fn is_static(uid: Option<&str>, kubelets: &BTreeMap<String, String>) -> bool {
     let source = kubelets.get(SOURCE).map(String::as_str);
     source.is_some_and(|source| source != "api")

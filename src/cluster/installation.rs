@@ -1,4 +1,4 @@
-//! The installer's report about its node, which the agent publishes.
+//! The installer's report about its node. The agent publishes the report.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Installation {
-    /// [`InstallationState::as_str`], or a state of another release.
+    /// [`InstallationState::as_str`], or the name of a state that only another release has.
     pub state: Cow<'static, str>,
     /// The reason for the state, in one line.
     pub message: String,
@@ -35,7 +35,7 @@ pub enum InstallationState {
 }
 
 impl InstallationState {
-    /// The state's name in metrics.
+    /// Returns the state's name in metrics.
     pub const fn as_str(self) -> &'static str {
         match self {
             InstallationState::Installed => "installed",
@@ -46,7 +46,7 @@ impl InstallationState {
         }
     }
 
-    /// The state of that name.
+    /// Returns the state of that name.
     pub fn named(name: &str) -> Option<InstallationState> {
         let name: StrDeserializer<'_, value::Error> = name.into_deserializer();
         InstallationState::deserialize(name).ok()

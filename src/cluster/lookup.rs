@@ -9,8 +9,9 @@ use super::frame::FrameError;
 use super::manifests::ManifestFileError;
 use crate::npwg::{ManifestError, ObjectRef, ObjectRefError};
 
-/// A definition or a claim in an [`Answer`](super::Answer), or a line with the reason why it cannot
-/// be used. The reason is text, because the agent that answers may be from another release.
+/// A definition or a claim in an [`Answer`](super::Answer), or the reason why the object cannot be
+/// used, in one line. The reason is text, because the agent that answers may be from another
+/// release.
 pub type LookupResult<T> = Result<T, String>;
 
 /// Why a definition or a claim cannot be used.
@@ -19,11 +20,11 @@ pub enum LookupError {
     /// There is no such object.
     #[error("no {kind} {object} in {place}")]
     Missing {
-        /// Its kind.
+        /// The kind of the missing object.
         kind: &'static str,
         /// Namespace and name.
         object: String,
-        /// Where it was looked up.
+        /// Where the object was looked up.
         place: Place,
     },
     /// The definition is longer than the limit, in bytes.
@@ -31,8 +32,8 @@ pub enum LookupError {
     TooLong(ObjectRef, usize),
     /// The definition is longer than a plugin from an older release accepts, in bytes.
     #[error(
-        "NetworkAttachmentDefinition {0} has more than {1} bytes, which a plugin of an older \
-         release does not take; bring plugin and agent to one release"
+        "NetworkAttachmentDefinition {0} has more than {1} bytes, the limit of a plugin of an \
+         older release; use the same release of plugin and agent"
     )]
     TooLongForPlugin(ObjectRef, usize),
     /// The pod names more definitions than this limit.
@@ -56,8 +57,8 @@ pub enum LookupError {
     /// The definition does not fit into a message.
     #[error(transparent)]
     Frame(#[from] FrameError),
-    /// The agent is about to end.
-    #[error("the agent is about to end")]
+    /// The agent is shutting down.
+    #[error("the agent is shutting down")]
     Ending(#[from] tokio::sync::AcquireError),
 }
 
@@ -68,7 +69,7 @@ pub enum Place {
     ApiServer,
     /// A folder of manifests.
     Folder {
-        /// Its path.
+        /// The folder's path.
         path: PathBuf,
         /// The first manifest in the folder that cannot be read, if any. It may contain the missing
         /// object.
@@ -117,8 +118,8 @@ mod tests {
             ),
             (
                 LookupError::TooLongForPlugin(object(), 7),
-                "NetworkAttachmentDefinition a/n has more than 7 bytes, which a plugin of an \
-                 older release does not take; bring plugin and agent to one release",
+                "NetworkAttachmentDefinition a/n has more than 7 bytes, the limit of a plugin of \
+                 an older release; use the same release of plugin and agent",
             ),
             (
                 LookupError::TooMany(object(), 7),

@@ -60,24 +60,25 @@ pub enum ManifestFileError {
 /// Why a document cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum DocumentError {
-    /// It follows a JSON object but is not valid JSON.
+    /// The text after a JSON object is not valid JSON.
     #[error(transparent)]
     Json(#[from] serde_json::Error),
-    /// Its values are nested too deeply.
+    /// The document's values are nested too deeply.
     #[error("more than {MAX_OPEN} brackets are open at once")]
     TooDeep,
-    /// It is not valid YAML, uses custom tags, or is too large after its aliases are expanded.
+    /// The document is not valid YAML, uses custom tags, or is too large after its aliases are
+    /// expanded.
     #[error("{}", first_line(.0))]
     Yaml(#[from] serde_norway::Error),
 }
 
-/// The first line of a parser's message.
+/// Returns the first line of a parser's message.
 fn first_line(error: &serde_norway::Error) -> String {
     let text = error.to_string();
     text.lines().next().unwrap_or_default().to_owned()
 }
 
-/// The documents of a folder, and the errors of those that cannot be read.
+/// The documents of a folder, and an error for each document that cannot be read.
 #[derive(Debug, Default)]
 pub(super) struct Manifests {
     pub(super) documents: Vec<Manifest>,
@@ -85,7 +86,7 @@ pub(super) struct Manifests {
 }
 
 impl Manifests {
-    /// Reads all manifests of `folder`. A broken document does not hide the others.
+    /// Reads all manifests of `folder`. Continues after a broken document.
     ///
     /// # Errors
     /// When the folder cannot be read, or cannot be read completely by `until`.
@@ -152,7 +153,7 @@ impl Manifests {
         }
     }
 
-    /// Finds the object `namespace/name`. A manifest without a namespace belongs to `default`.
+    /// Finds an object of this kind. An object without a namespace is in the namespace `default`.
     pub(super) fn find(&self, kind: &str, namespace: &str, name: &str) -> Option<&Manifest> {
         self.documents.iter().find(|document| {
             let metadata = &document.metadata;
@@ -182,8 +183,8 @@ fn documents(text: &str) -> Vec<&str> {
         .collect()
 }
 
-/// Whether a part has no content. Directives form a separate part, since they come before the `---`
-/// of a document.
+/// Whether a part of a file has no content. Directives (`%`) come before the `---` of their
+/// document and so form a separate part.
 fn is_blank(document: &str) -> bool {
     document.lines().all(|line| {
         let line = line.trim();
@@ -192,7 +193,7 @@ fn is_blank(document: &str) -> bool {
 }
 
 /// Reads a YAML document, or one or more JSON objects in sequence. Like kubectl, this ignores the
-/// file's ending. A broken JSON object does not hide the objects before it.
+/// file's ending. Returns the objects that come before a broken JSON object, and the error.
 fn read_document(document: &str) -> Vec<Result<Value, DocumentError>> {
     let content = document.strip_prefix("---").unwrap_or(document);
     if content.trim_start().starts_with('{') {
@@ -258,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn the_form_of_a_document_is_its_own_and_not_the_files() {
+    fn each_document_of_a_file_may_be_yaml_or_json() {
         let pod = |name: &str| format!(r#"{{"kind":"Pod","metadata":{{"name":"{name}"}}}}"#);
         let yaml = |name: &str| format!("kind: Pod\nmetadata:\n  name: {name}\n");
         let (_dir, manifests) = folder(&[

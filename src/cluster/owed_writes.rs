@@ -23,7 +23,7 @@ use crate::regular_file;
 /// The format of the files. This release does not touch files in a different format.
 const FORM: u32 = 1;
 const SUFFIX: &str = ".json";
-/// The length of a period, in seconds. Equal events about a pod in one period count as one.
+/// The length of a period, in seconds. Equal events about a pod in one period count as one event.
 const PERIOD: u64 = 600;
 const UNREADABLE: &str = ".unreadable";
 /// The largest file that is read, in bytes. A publication within its limits is smaller.
@@ -45,9 +45,9 @@ struct File<P> {
 /// One owed write.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OwedWrite {
-    /// The name of its file.
+    /// The name of the file.
     pub file: String,
-    /// Whether it was written since the node booted.
+    /// Whether the file was written since the node booted.
     pub of_this_boot: bool,
     /// The publication.
     pub publication: Publication,
@@ -59,7 +59,8 @@ impl OwedWrite {
         (self.of_this_boot, &self.file).cmp(&(other.of_this_boot, &other.file))
     }
 
-    /// The period in which the plugin wrote the file. The time of publishing does not matter.
+    /// Returns the period in which the plugin wrote the file. The time of publishing does not
+    /// matter.
     pub fn period(&self) -> String {
         let seconds = self.file.split('.').next();
         let seconds = seconds.and_then(|seconds| seconds.parse().ok());
@@ -67,7 +68,7 @@ impl OwedWrite {
     }
 }
 
-/// The current period.
+/// Returns the current period.
 pub fn period_now() -> String {
     let now = clock_gettime(ClockId::Boottime).tv_sec;
     period(u64::try_from(now).unwrap_or_default())
@@ -116,14 +117,14 @@ impl OwedWrites {
             .create(&self.dir)
     }
 
-    /// Whether the directory was removed from the node while it was mounted here. The agent then
-    /// does not see new writes of the plugins.
+    /// Whether the directory was removed from the node while mounted into the agent's container.
+    /// The agent then does not see new writes of the plugins.
     pub fn is_removed(&self) -> bool {
         fs::metadata(&self.dir).is_ok_and(|dir| dir.nlink() == 0)
     }
 
-    /// Keeps a publication on disk. Merges it with the pod's earlier owed publications into one
-    /// file, so that retries of an ADD take the space of one publication.
+    /// Keeps a publication on disk. Merges the publication with the pod's earlier owed publications
+    /// into one file, so that retries of an ADD take the space of one publication.
     ///
     /// # Errors
     /// When the file cannot be written. The publication is then not kept.
@@ -163,8 +164,8 @@ impl OwedWrites {
         kept
     }
 
-    /// The owed writes of a pod that are older than the file `name`, oldest first. This skips files
-    /// that cannot be read. The agent puts these files aside.
+    /// Returns the owed writes of a pod that are older than the file `name`, oldest first. Skips
+    /// files that cannot be read. The agent renames such files (`put_aside`).
     fn earlier(&self, name: &str, of_pod: &str, pod: &PodName) -> Vec<OwedWrite> {
         let entries = self.entries().into_iter().flatten();
         let names = entries
@@ -188,7 +189,7 @@ impl OwedWrites {
         }
     }
 
-    /// The entries of the directory; none if it is missing.
+    /// Returns the entries of the directory; none if the directory is missing.
     fn entries(&self) -> io::Result<impl Iterator<Item = io::Result<fs::DirEntry>>> {
         let entries = match fs::read_dir(&self.dir) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
@@ -197,7 +198,7 @@ impl OwedWrites {
         Ok(entries.into_iter().flatten())
     }
 
-    /// The file names of all owed writes, in no particular order.
+    /// Returns the file names of all owed writes, in no particular order.
     ///
     /// # Errors
     /// When the directory exists and cannot be read.
@@ -211,7 +212,7 @@ impl OwedWrites {
             .collect()
     }
 
-    /// Finds the owed writes and the files that cannot be read. This changes no file.
+    /// Finds the owed writes and the files that cannot be read. Changes no file.
     ///
     /// # Errors
     /// When the directory exists and cannot be read.
@@ -292,7 +293,8 @@ fn is_write(name: &str) -> bool {
     !name.starts_with('.') && name.ends_with(SUFFIX)
 }
 
-/// The end of the names of a pod's files. Two pods may share it, because it is only a checksum.
+/// Returns the end of the names of a pod's files. Two pods may share this end, because it contains
+/// only a checksum.
 fn ending(pod: &PodName) -> String {
     let uid = pod.uid.as_deref().unwrap_or_default();
     let sum = crc32fast::hash(format!("{pod} {uid}").as_bytes());

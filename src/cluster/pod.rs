@@ -11,16 +11,16 @@ use crate::npwg::{DEFAULT_NETWORK_ANNOTATION, Dialect, NETWORKS_ANNOTATION, Obje
 /// The name of a pod.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct PodName {
-    /// Its namespace.
+    /// The pod's namespace.
     pub namespace: String,
-    /// Its name.
+    /// The pod's name.
     pub name: String,
     /// `K8S_POD_UID`, if the runtime sets it.
     pub uid: Option<String>,
 }
 
 impl PodName {
-    /// The name of the pod `object`, with its UID.
+    /// Returns the name of the pod `object`, with this UID.
     pub fn of(object: &ObjectRef, uid: Option<String>) -> PodName {
         PodName {
             namespace: object.namespace().to_owned(),
@@ -46,7 +46,7 @@ pub struct PodAnnotations {
 }
 
 impl PodAnnotations {
-    /// Picks these annotations from all annotations of a pod.
+    /// Picks these annotations from all annotations of a pod. A blank annotation counts as missing.
     pub fn from_map(all: &BTreeMap<String, String>) -> PodAnnotations {
         let get = |key: &str| {
             all.get(key)
@@ -59,8 +59,8 @@ impl PodAnnotations {
         }
     }
 
-    /// The annotations for a question, with a space in place of each control character. Both only
-    /// separate words, but a control character takes six bytes in JSON.
+    /// Returns the annotations for a question, with a space in place of each control character. A
+    /// control character separates words as a space does, but takes up to six bytes in JSON.
     pub fn to_ask_about(&self) -> PodAnnotations {
         let spaced = |text: &String| text.replace(|it: char| it < ' ', " ");
         PodAnnotations {
@@ -69,8 +69,8 @@ impl PodAnnotations {
         }
     }
 
-    /// The networks that the annotations select, beginning with the replacement of the cluster
-    /// network. An invalid annotation selects no network here. The plan reports its error later.
+    /// Returns the networks that the annotations select, beginning with the replacement of the
+    /// cluster network. Skips an invalid annotation, because the plan reports the error.
     fn selections(
         &self,
         namespace: &str,
@@ -87,7 +87,7 @@ impl PodAnnotations {
         replaced.into_iter().chain(selected.into_iter().flatten())
     }
 
-    /// Every definition that the annotations name.
+    /// Returns every definition that the annotations name, without duplicates.
     pub fn references(
         &self,
         namespace: &str,
@@ -108,10 +108,10 @@ impl PodAnnotations {
         texts.any(|text| text.to_ascii_lowercase().contains("deviceid"))
     }
 
-    /// The name of every claim in the annotations. Claims are in the pod's namespace.
+    /// Returns the name of every claim in the annotations. Claims are in the pod's namespace.
     pub fn claims(&self, namespace: &str, dialect: Dialect) -> Vec<String> {
         let mut known = HashSet::new();
-        // This uses only the claims, so the default namespace of the networks does not matter.
+        // The default namespace of the networks does not matter, because only the claims are read.
         self.selections(namespace, namespace, dialect)
             .filter_map(|selection| selection.ipam_claim)
             .filter(|claim| known.insert(claim.clone()))
@@ -133,15 +133,16 @@ pub struct Pod {
     /// which devices a pod has.
     #[serde(skip_deserializing)]
     pub devices: BTreeMap<String, Vec<String>>,
-    /// Its containers that request extended resources, init containers first.
+    /// The containers that request extended resources, init containers first.
     #[serde(deserialize_with = "containers")]
     pub containers: Vec<Container>,
     /// Whether the pod has resource claims (DRA), for devices of any kind.
     pub has_claims: bool,
 }
 
-/// The most requests and containers of a pod in an answer. The reader drops the excess. The agent
-/// refuses a pod with more requests or containers for devices that its networks may use.
+/// The most requests and the most containers of a pod in an answer. The plugin drops the excess
+/// when it reads an answer. The agent refuses a pod if more requests or containers ask for devices
+/// that the pod's networks may use.
 pub(super) const MOST_REQUESTS: usize = 256;
 pub(super) const MOST_CONTAINERS: usize = 256;
 /// The longest name of a container or a resource, in bytes.
@@ -160,14 +161,14 @@ fn containers<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<Container>, D::
 /// A container to which kubelet may have allocated devices.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Container {
-    /// Its name, under which kubelet's checkpoint lists its devices.
+    /// The container's name. Kubelet's checkpoint lists the container's devices under this name.
     #[serde(deserialize_with = "bounded::text::<_, LONGEST_NAME>")]
     pub name: String,
-    /// How many devices it requests, by resource name.
+    /// How many devices the container requests, by resource name.
     #[serde(deserialize_with = "bounded::counts::<_, MOST_REQUESTS, LONGEST_NAME>")]
     pub requests: BTreeMap<String, u64>,
-    /// Whether it runs to completion before the next container starts. Kubelet then allocates its
-    /// devices to later containers again. This is false for a sidecar.
+    /// Whether the container runs to completion before the next container starts. Kubelet then
+    /// reuses its devices for later containers. False for a sidecar.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ends_first: bool,
 }

@@ -1,4 +1,4 @@
-//! The outcome of an ADD that is published in the cluster: a status and events.
+//! The outcome of an ADD as Jackfield publishes it in the cluster: a status and events.
 
 use std::collections::HashSet;
 
@@ -8,7 +8,7 @@ use super::ApiError;
 use super::pod::PodName;
 use crate::npwg::StatusEntry;
 
-/// The most events in one publication. This is enough for one event for each of many networks, and
+/// The most events in one publication. The number is enough for a pod with many networks, and
 /// limits the load on the API server.
 pub const MAX_EVENTS: usize = 32;
 /// The longest message of an event, in bytes. The API server refuses more than 1 KiB.
@@ -26,7 +26,8 @@ pub struct Publication {
     events: Vec<Event>,
 }
 
-/// A publication before the limits apply, because a release with other limits may have written it.
+/// A publication as it was written. The limits are not applied yet, because a release with other
+/// limits may have written the publication.
 #[derive(Deserialize)]
 struct Unbounded {
     pod: PodName,
@@ -46,8 +47,8 @@ impl Publication {
     /// unchanged.
     ///
     /// Replaces a status longer than [`MAX_STATUS`] with an event. If there are too many events,
-    /// keeps the first events and the last event, and adds an event with the number of events that
-    /// are left out.
+    /// keeps the first events and the last event. An additional event tells how many events are
+    /// left out.
     pub fn new(
         pod: PodName,
         status: Option<Vec<StatusEntry>>,
@@ -82,8 +83,8 @@ impl Publication {
         &self.events
     }
 
-    /// Merges an `earlier` publication for the same pod into this publication. Adds its events, and
-    /// its status if this publication has no status.
+    /// Merges an `earlier` publication for the same pod into this publication. Adds the earlier
+    /// events, and uses the earlier status if this publication has no status.
     #[must_use]
     pub fn after(self, earlier: Publication) -> Publication {
         let newer: HashSet<&Event> = self.events.iter().collect();
@@ -119,7 +120,7 @@ pub(super) enum Omission {
     /// The status is longer than [`MAX_STATUS`], in bytes.
     #[error("network-status is not written: it has {0} bytes; {MAX_STATUS} are allowed")]
     LongStatus(usize),
-    /// The API server refused the status, because the pod would be too long with it.
+    /// The API server refused the status, because it would make the pod too long.
     #[error("network-status is not written: {0}")]
     RefusedStatus(ApiError),
     /// This many events exceed [`MAX_EVENTS`].

@@ -18,10 +18,10 @@ use crate::npwg::{Definition, Dialect, IpamClaim, ObjectRef};
 pub struct Question {
     /// The pod, if the runtime names one.
     pub pod: Option<PodName>,
-    /// The pod's annotations, if the runtime hands them over.
+    /// The pod's annotations, if the runtime passes them.
     pub annotations: Option<PodAnnotations>,
-    /// Whether the annotations that the runtime hands over mark the pod as static. A static pod may
-    /// run before its mirror pod exists, and even without an API server.
+    /// Whether the annotations that the runtime passes mark the pod as static. A static pod may run
+    /// before its mirror pod exists, and even without an API server.
     pub is_static: bool,
     /// Definitions that the administrator's configuration names.
     pub networks: Vec<ObjectRef>,
@@ -30,8 +30,8 @@ pub struct Question {
     pub multus_namespace: String,
     /// The dialect of the annotations.
     pub dialect: Dialect,
-    /// Kubelet's socket (`podResourcesSocket`), used if a network of the pod uses devices; `None`
-    /// when devices do not matter.
+    /// Kubelet's socket (`podResourcesSocket`), for pods whose networks use devices; `None` if the
+    /// call does not need the devices.
     pub kubelet: Option<PathBuf>,
     /// Whether the plugin accepts definitions in separate messages before the answer.
     pub parts: bool,
@@ -49,7 +49,7 @@ pub struct Answer {
     /// Every definition that the annotations or the question name, in no particular order.
     #[serde(deserialize_with = "looked_up")]
     pub definitions: Vec<(ObjectRef, LookupResult<Definition>)>,
-    /// Every claim that the annotations name, with its name.
+    /// The name of every claim in the annotations, with the claim.
     #[serde(deserialize_with = "looked_up")]
     pub claims: Vec<(String, LookupResult<IpamClaim>)>,
     /// The pod's devices according to kubelet; `None` if the cluster did not ask kubelet, for
@@ -57,7 +57,7 @@ pub struct Answer {
     pub kubelet: Option<PodDevices>,
 }
 
-/// The longest line in an answer, in bytes. A longer line is cut.
+/// The longest line of text in a message from the agent, in bytes. The plugin cuts a longer line.
 pub(super) const LONGEST_LINE: usize = 1 << 10;
 
 fn looked_up<'de, D, Name, T>(input: D) -> Result<Vec<(Name, LookupResult<T>)>, D::Error>
@@ -76,7 +76,7 @@ where
 }
 
 impl Answer {
-    /// The definition of that name.
+    /// Returns the definition of that name.
     pub fn definition(&self, object: &ObjectRef) -> Option<&LookupResult<Definition>> {
         self.definitions
             .iter()
@@ -84,8 +84,8 @@ impl Answer {
             .map(|(_, found)| found)
     }
 
-    /// Whether a network of that name is known: the answer contains its definition, or the name
-    /// does not refer to a definition.
+    /// Returns whether a network of that name exists: the answer contains its definition, or the
+    /// name is not of the form `namespace/name` and so does not refer to a definition.
     pub fn knows(&self, network: &str) -> bool {
         match network.parse() {
             Ok(object) => matches!(self.definition(&object), Some(Ok(_))),
@@ -93,8 +93,8 @@ impl Answer {
         }
     }
 
-    /// Fills in the definitions that the agent sent before the answer. The answer lists them
-    /// without their configurations.
+    /// Fills in the definitions that the agent sent before the answer. The answer itself lists
+    /// these definitions without their configurations.
     pub fn complete(&mut self, definitions: Vec<(ObjectRef, Definition)>) {
         for (object, definition) in definitions {
             if let Some((_, found)) = self.definitions.iter_mut().find(|(it, _)| *it == object) {
@@ -103,7 +103,7 @@ impl Answer {
         }
     }
 
-    /// The claim of that name.
+    /// Returns the claim of that name.
     pub fn claim(&self, name: &str) -> Option<&LookupResult<IpamClaim>> {
         self.claims
             .iter()
@@ -121,7 +121,7 @@ mod tests {
     use crate::cluster::frame::FromAgent;
 
     #[test]
-    fn lines_of_others_are_cut() {
+    fn long_lines_from_the_agent_are_cut() {
         let long = "x".repeat(1 << 20);
         let answer =
             json!({"definitions": [["a/b", {"Err": long}]], "claims": [["c", {"Err": long}]]});

@@ -8,7 +8,7 @@ use super::json::excerpt;
 
 /// The pairs of `CNI_ARGS` in their order: `K=V;K=V` (CNI 1.1.0 §2 "Parameters").
 ///
-/// Jackfield passes the pairs on in the same order. It must not depend on the order, since
+/// Jackfield passes the pairs on in the same order. No code may depend on the order, because
 /// containerd changes the order with each call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CniArgs {
@@ -16,7 +16,7 @@ pub struct CniArgs {
 }
 
 impl CniArgs {
-    /// Reads the variable. Empty pairs, such as after a final `;`, are ignored.
+    /// Reads the variable. Ignores an empty pair, such as after a final `;`.
     ///
     /// # Errors
     ///
@@ -41,7 +41,7 @@ impl CniArgs {
         last_first.find_map(|(name, value)| (name == key).then_some(value))
     }
 
-    /// Sets the value of a key. An existing key keeps its place; a new key goes to the end.
+    /// Sets the value of a key. An existing key keeps its position. A new key goes to the end.
     ///
     /// # Errors
     ///
@@ -112,7 +112,7 @@ mod tests {
 
     // clause: CNI-1.1.0 §2 parameters: CNI_ARGS are key-value pairs separated by semicolons
     #[test]
-    fn pairs_are_found_in_any_order_and_handed_on_in_theirs() {
+    fn pairs_are_found_in_any_order_and_keep_their_order() {
         let args = CniArgs::parse(CONTAINERD).unwrap();
         assert_eq!(args.get("K8S_POD_NAME"), Some("web-0"));
         assert_eq!(args.get("K8S_POD_NAMESPACE"), Some("default"));

@@ -43,19 +43,19 @@ macro_rules! codes {
 
 codes! {
     INCOMPATIBLE_VERSION = 1, "incompatible CNI version",
-        "The configuration's CNI version is not supported, or does not have the verb that the runtime sent",
+        "Jackfield does not support the configuration's CNI version, or this version does not have the verb that the runtime sent",
         "set cniVersion to a version that the message lists";
     UNSUPPORTED_FIELD = 2, "unsupported field",
-        "A key of the configuration has a value that is not supported",
+        "A key of the configuration has a value that Jackfield does not support",
         "change the key that the message names";
     UNKNOWN_CONTAINER = 3, "unknown container",
-        "The container is unknown and there is nothing to clean up",
+        "Jackfield has no record of the container, and nothing is left to clean up",
         "nothing";
     INVALID_ENVIRONMENT = 4, "invalid environment",
         "A variable of the call is missing or invalid",
         "check how the container runtime calls its plugins";
     IO_FAILURE = 5, "I/O failure",
-        "Reading or writing failed",
+        "Jackfield could not read or write a file or a socket",
         "check the file that the message names";
     DECODING_FAILURE = 6, "decoding failure",
         "The configuration on stdin is not JSON, or its cniVersion is not a string",
@@ -76,7 +76,7 @@ codes! {
         "No pod can be attached now, and attached pods may have lost connectivity",
         "check the plugin that the message names";
     DELEGATE = 100, "delegate failed",
-        "A delegate failed; its code is in details",
+        "A delegate failed; details contains the delegate's code",
         "follow the delegate's message";
     SELECTION = 101, "invalid selection",
         "The networks annotation of the pod is invalid or contradicts itself",
@@ -88,7 +88,7 @@ codes! {
         "The pod requests a capability that no plugin of the network declares",
         "declare the capability in the definition, or set undeclared to args";
     DEVICES = 104, "devices",
-        "The pod's devices are too few, unknown or in use, or the node itself needs a device or interface that a network would take",
+        "The pod has too few devices, its devices are unknown or in use, or a network would take a device or interface that the node itself needs",
         "compare the pod's resource requests with the resourceName of its networks, and check the device or interface that the message names";
     VERIFICATION = 105, "verification failed",
         "The kernel does not show what the pod requested or what the delegate reported",
@@ -97,13 +97,13 @@ codes! {
         "Jackfield could not detach a network or restore a device, and must retry",
         "wait for Jackfield to retry; jackfield doctor lists the detachments that Jackfield still owes";
     CLUSTER = 107, "cluster",
-        "The pod is unknown, its UID differs from the UID that the runtime passed, or neither the agent nor the API server can be reached",
+        "The cluster does not have the pod, the pod's UID differs from the UID that the runtime passed, or Jackfield can reach neither the agent nor the API server",
         "check the agent and the API server";
     RESTRICTED = 108, "restricted",
-        "The pod is not allowed to use this network, or to use it in this way",
+        "namespaceIsolation or policy does not allow this network, or does not allow this use of the network",
         "create the definition in the pod's namespace, or extend policy";
     JOURNAL = 109, "journal",
-        "The journal, which records what is attached, cannot be read or written",
+        "Jackfield cannot read or write the journal, which records what is attached",
         "check the directory that journalDir names";
 }
 

@@ -30,7 +30,7 @@ impl Error {
         }
     }
 
-    /// Returns the document for stdout on one line. Line breaks in the texts are escaped.
+    /// Returns the document for stdout on one line. Escapes line breaks in the texts.
     #[must_use]
     pub fn to_json(&self, version: Version) -> String {
         let mut out = String::with_capacity(64 + self.msg.len() + self.details.len());
@@ -47,8 +47,8 @@ impl Error {
 
     /// Reads a delegate's document. Returns `None` if the bytes are not an error document.
     ///
-    /// A code or a message is enough, and `cniVersion` may be missing. Reading is lenient because
-    /// the message is often the only hint at the cause.
+    /// A document needs only a code or a message. `cniVersion` may be missing. This method is
+    /// lenient, because the message is often the only hint at the cause.
     #[must_use]
     pub fn parse(bytes: &[u8]) -> Option<Self> {
         let object = RawObject::parse(bytes).ok()?;

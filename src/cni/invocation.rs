@@ -40,7 +40,7 @@ pub struct Invocation<'a> {
 pub struct CapabilityArgs(RawObject);
 
 impl CapabilityArgs {
-    /// No values.
+    /// An empty set of values.
     #[must_use]
     pub fn new() -> Self {
         Self::default()

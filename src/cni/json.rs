@@ -15,7 +15,7 @@ pub(crate) use keys::{Key, each_key, folded, same_key, unambiguous};
 pub use raw_object::RawObject;
 pub(crate) use raw_object::{Members, POD_ANNOTATIONS};
 
-/// How deep arrays and objects may nest. The JSON parsers that delegates use accept this depth.
+/// How deep arrays and objects may nest. The JSON parsers of delegates accept this depth.
 pub const MAX_DEPTH: usize = 128;
 
 /// Checks that a text is not empty, is UTF-8 and nests no deeper than [`MAX_DEPTH`].

@@ -1,4 +1,4 @@
-//! The names in a call. Each type checks its name when it is parsed.
+//! The names in a call. The parser of each type refuses an invalid name.
 
 use std::fmt;
 use std::str::FromStr;
@@ -78,8 +78,8 @@ macro_rules! name {
 name! {
     /// The runtime's ID of a sandbox: `CNI_CONTAINERID` (CNI 1.1.0 §2 "Parameters").
     ///
-    /// It begins with a letter or digit and contains no slash, so it is safe as a file name. The
-    /// specification does not limit its length.
+    /// The ID begins with a letter or digit and contains no slash, so it is safe as a file name.
+    /// The specification does not limit the length of an ID.
     ContainerId, "container ID", plain
 }
 
@@ -93,11 +93,11 @@ name! {
 name! {
     /// The name of an interface in the pod: `CNI_IFNAME`.
     ///
-    /// The kernel accepts the name (NPWG 1.3 §4.1.2.1.5). It has 1 to 15 bytes and contains no `/`,
-    /// `:` or white space. It is not `.`, `..`, `all` or `default`.
+    /// The kernel accepts the name (NPWG 1.3 §4.1.2.1.5). The name has 1 to 15 bytes and contains
+    /// no `/`, `:` or white space. The names `.`, `..`, `all` and `default` are reserved.
     ///
-    /// The name contains no `%`, since the kernel would treat it as a pattern. It contains no
-    /// control characters, since they could reach a terminal.
+    /// The name contains no `%`, because the kernel would treat the name as a pattern. The name
+    /// contains no control characters, because they could reach a terminal.
     InterfaceName, "interface name", interface
 }
 
@@ -119,7 +119,7 @@ impl InterfaceName {
 
     /// The name of a numbered interface: `net1`, `net2`, … (NPWG 1.3 §4.2.1).
     ///
-    /// The name is not checked. It is valid because the prefix is short and the number is a
+    /// Does not check the name. The name is valid, because the prefix is short and the number is a
     /// position in a list.
     #[must_use]
     pub(crate) fn numbered(prefix: &'static str, number: usize) -> Self {

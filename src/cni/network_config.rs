@@ -19,9 +19,9 @@ pub const MAX_BYTES: usize = 2 * 1024 * 1024;
 /// A network configuration: a list of plugins (CNI 1.1.0 §1 "Configuration format"), or a single
 /// plugin. CNI 1.0.0 removed the single plugin, but definitions still use it (NPWG 1.3 §3.2.1).
 ///
-/// The type keeps the original text. Jackfield detaches a pod with the configuration that attached
-/// it, even if the definition has changed since (CNI 1.1.0 §3 "should not change between add and
-/// delete").
+/// A `NetworkConfig` keeps its original text. Jackfield detaches a pod with the configuration that
+/// attached the pod, even if the definition has changed since (CNI 1.1.0 §3 "should not change
+/// between add and delete").
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NetworkConfig {
     name: Option<NetworkName>,
@@ -37,9 +37,12 @@ impl NetworkConfig {
     /// Reads a configuration of either form. As in Multus, a configuration with `type` is a single
     /// plugin, even if it also has `plugins`. Without `type`, `plugins` is the list of plugins.
     ///
-    /// As in the reference library, the case of keys does not matter, and `null` means absent.
-    /// `cniVersions` may add versions to `cniVersion`. `disableCheck` and `disableGC` may be
-    /// strings. Unlike the reference library, this method refuses a key that occurs twice.
+    /// As in the reference library:
+    /// - The case of keys does not matter, and `null` means absent.
+    /// - `cniVersions` may add versions to `cniVersion`.
+    /// - `disableCheck` and `disableGC` may be strings.
+    ///
+    /// Unlike the reference library, this method refuses a key that occurs twice.
     ///
     /// # Errors
     ///
@@ -50,8 +53,8 @@ impl NetworkConfig {
         Self::read(raw)
     }
 
-    /// Reads the configuration that the journal recorded for an attached pod. A key may occur
-    /// twice, since earlier releases of Jackfield attached pods with such configurations.
+    /// Reads a configuration from the journal. A key may occur twice, because earlier releases of
+    /// Jackfield attached pods with such configurations.
     ///
     /// # Errors
     ///
@@ -119,7 +122,7 @@ impl NetworkConfig {
         plugins.any(|plugin| plugin.declares(capability))
     }
 
-    /// The text that the configuration was read from.
+    /// The original text of the configuration.
     #[must_use]
     pub fn raw(&self) -> &str {
         &self.raw
@@ -195,7 +198,7 @@ pub enum NetworkConfigError {
     /// The configuration of one plugin is invalid.
     #[error("plugin {position} of the chain: {source}")]
     Plugin {
-        /// The plugin's place in the chain, from 1.
+        /// The plugin's position in the chain, from 1.
         position: usize,
         /// What is wrong.
         #[source]

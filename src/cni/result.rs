@@ -21,9 +21,9 @@ pub const MAX_ROUTES: usize = 4096;
 
 /// The result of an ADD in any version: CNI 1.1.0 §5 "ADD Success".
 ///
-/// The fields match version 1.1.0, which has all keys of the earlier versions. [`Self::parse`] and
-/// [`Self::to_json`] convert from and to any version. Reading drops keys that CNI does not define.
-/// A zero differs from a missing value: `interface: 0`, `table: 0`, `scope: 0`.
+/// The fields match version 1.1.0, which can express every result of the earlier versions.
+/// [`Self::parse`] and [`Self::to_json`] convert from and to any version. Reading drops keys that
+/// CNI does not define. Zero in `interface`, `table` or `scope` differs from a missing key.
 ///
 /// The journal stores results as JSON of version 1.1.0.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -72,7 +72,7 @@ pub struct IpConfig {
 pub struct Route {
     /// The destination.
     pub dst: IpNet,
-    /// The next hop; `None` if the gateway of an address applies.
+    /// The next hop; `None` if the gateway in [`CniResult::ips`] applies.
     pub gw: Option<IpAddr>,
     /// The path MTU in bytes; since 1.1.0, like all keys below.
     pub mtu: Option<u32>,

@@ -1,4 +1,4 @@
-//! Versions of the CNI protocol and how they are negotiated.
+//! Versions of the CNI protocol, and their negotiation.
 
 use std::fmt;
 use std::str::FromStr;
@@ -17,7 +17,7 @@ pub enum Version {
     V0_2_0,
     /// 0.3.0: chains, and results with `interfaces`, `ips` and `routes`.
     V0_3_0,
-    /// 0.3.1: corrects a typing error of 0.3.0.
+    /// 0.3.1: only corrects a misspelling in 0.3.0.
     V0_3_1,
     /// 0.4.0: CHECK, and `prevResult` on DEL.
     V0_4_0,
@@ -62,11 +62,9 @@ impl Version {
         Self::ALL.map(Self::as_str).join(", ")
     }
 
-    /// The highest version that both a configuration and Jackfield support.
-    ///
-    /// Ignores unsupported versions if at least one version is supported (CNI 1.1.0 §1 "Version
-    /// considerations"). A configuration without a version, or with an empty version, has version
-    /// 0.1.0.
+    /// Returns the highest version that both a configuration and Jackfield support (CNI 1.1.0 §1
+    /// "Version considerations"). A configuration without a version, or with an empty version, has
+    /// version 0.1.0.
     ///
     /// # Errors
     ///
@@ -199,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn verbs_exist_from_the_version_that_brought_them() {
+    fn each_verb_exists_since_its_version() {
         for version in Version::ALL {
             assert_eq!(version.has_check(), version >= Version::V0_4_0);
             assert_eq!(version.has_gc(), version == Version::V1_1_0);

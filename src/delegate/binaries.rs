@@ -29,7 +29,7 @@ impl Binaries {
         self.0.iter().flatten()
     }
 
-    /// The errors of the plugins without a binary, and the places of these plugins in the chain.
+    /// The plugins without a binary: the place of each in the chain, from 0, and the error.
     pub fn missing(&self) -> impl Iterator<Item = (usize, &FindError)> {
         let places = self.0.iter().enumerate();
         places.filter_map(|(place, binary)| Some((place, binary.as_ref().err()?)))

@@ -16,7 +16,7 @@ pub struct DelegateCall<'a> {
     pub verb: Verb,
     /// The plugin's binary.
     pub binary: &'a Binary,
-    /// The attachment of ADD, DEL and CHECK; `None` for the other verbs.
+    /// The parameters of the attachment for ADD, DEL and CHECK; `None` for the other verbs.
     pub attachment: Option<&'a Parameters<'a>>,
     /// `CNI_PATH`, where the plugin looks for its own delegates, such as IPAM plugins.
     pub cni_path: &'a str,
@@ -31,7 +31,7 @@ pub struct DelegateCall<'a> {
 pub struct Parameters<'a> {
     /// The sandbox.
     pub container_id: &'a ContainerId,
-    /// The path of the sandbox's network namespace. Only a DEL may lack it.
+    /// The path of the sandbox's network namespace. `None` only in a DEL.
     pub netns: Option<&'a str>,
     /// The interface in the sandbox.
     pub ifname: &'a InterfaceName,

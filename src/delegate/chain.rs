@@ -38,8 +38,8 @@ pub struct Chain<'a> {
 pub enum Ran {
     /// All plugins were called and succeeded.
     All,
-    /// No plugin was called, since the configuration disables the verb, or the verb does not exist
-    /// in the version of the configuration.
+    /// No plugin was called. The configuration disables the verb, or the configuration's CNI
+    /// version does not have the verb.
     None,
 }
 
@@ -108,17 +108,19 @@ impl<'c> Chain<'c> {
                 .map_err(|cause| step.error(verb, cause))?;
             result = Some(next);
         }
-        // NetworkConfig refuses a configuration without plugins.
+        // At least one plugin has run, because `NetworkConfig` refuses a configuration without
+        // plugins.
         Ok(result.unwrap_or_default())
     }
 
     /// Detaches: calls every plugin in reverse order, even plugins that the ADD did not reach.
     ///
-    /// CNI 1.1.0 §3 stops at the first failure, which would leak the resources of the remaining
-    /// plugins. If the cause is an uninstalled binary, the leak would be permanent. This method
-    /// therefore calls the remaining plugins too, and returns the errors at the end.
+    /// CNI 1.1.0 §3 tells a runtime to stop at the first failure. The resources of the remaining
+    /// plugins would then leak. If the first failure is an uninstalled binary, the leak would be
+    /// permanent. This method therefore calls the remaining plugins too, and returns the errors at
+    /// the end.
     ///
-    /// `result` is the final result of the ADD. Plugins get it in version 0.4.0 and later.
+    /// `result` is the final result of the ADD. Plugins get this result from CNI version 0.4.0 on.
     ///
     /// # Errors
     ///
@@ -180,7 +182,7 @@ impl<'c> Chain<'c> {
     }
 
     /// Checks in order whether each plugin is ready for an ADD. Stops at the first plugin that is
-    /// not.
+    /// not ready.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Detects that this Jackfield runs below another Jackfield.
+//! Detects that a delegate of another Jackfield called this Jackfield.
 
 use std::ffi::OsStr;
 
@@ -17,7 +17,7 @@ pub const DEPTH_VARIABLE: &str = "JACKFIELD_DEPTH";
 /// The number of nested Jackfields, including this one.
 ///
 /// [`find`](super::find) refuses a configuration that names Jackfield itself as a delegate. The
-/// depth detects the remaining cycles. Such a cycle goes through a third plugin that delegates, or
+/// depth detects the remaining cycles. Such a cycle goes through another plugin that delegates, or
 /// through a copy of the Jackfield binary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Depth(u32);
@@ -49,7 +49,7 @@ impl Depth {
 /// Why this Jackfield refuses to run.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum DepthError {
-    /// This Jackfield runs below another Jackfield.
+    /// A delegate of another Jackfield called this Jackfield.
     #[error(
         "jackfield was called by a delegate of another jackfield; name a plugin that does not \
          delegate to jackfield"

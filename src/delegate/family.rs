@@ -12,8 +12,9 @@ const MOST_DESCENDANTS: usize = 1024;
 /// A delegate's process group, and the descendants that have left the group.
 ///
 /// A signal to the group does not reach a child that called `setsid`. Such a child could continue
-/// to change a pod after the failure of its ADD. The search finds a child only while its parent
-/// lives, so it must precede the first signal. It misses a child whose parent ended earlier.
+/// to change a pod after the failure of its ADD. The search for such children must precede the
+/// first signal, because it finds a child only while the child's parent lives. It misses a child
+/// whose parent ended earlier.
 pub(super) struct ProcessFamily {
     leader: Pid,
     descendants: Vec<OwnedFd>,
@@ -22,8 +23,8 @@ pub(super) struct ProcessFamily {
 impl ProcessFamily {
     /// The family of a delegate that leads its own process group.
     ///
-    /// The caller must not reap the leader before the last signal, since the kernel could reuse its
-    /// process ID.
+    /// The caller must not reap the leader before the last signal. Otherwise the kernel could reuse
+    /// the leader's process ID.
     pub(super) fn of(leader: Pid) -> Self {
         Self {
             leader,
@@ -59,7 +60,8 @@ impl ProcessFamily {
     }
 }
 
-/// Reads the children of a process from `/proc`. Returns none if the kernel does not list them.
+/// Reads the children of a process from `/proc`. Returns an empty list if the kernel does not list
+/// children.
 fn children(parent: Pid) -> Vec<Pid> {
     let Ok(threads) = fs::read_dir(format!("/proc/{parent}/task")) else {
         return Vec::new();

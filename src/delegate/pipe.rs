@@ -5,8 +5,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::io::ioctl_fionbio;
 
-/// The size of the buffer for a read, in bytes. A CNI result fits into it, and a larger buffer
-/// takes longer to clear.
+/// The size of the buffer for a read, in bytes. A typical CNI result fits into the buffer, and a
+/// larger buffer takes longer to clear.
 const CHUNK: usize = 4 * 1024;
 
 /// The standard input of a delegate.
@@ -20,8 +20,8 @@ pub(super) struct Feed<'a, W> {
 }
 
 impl<'a, W: Write + AsFd> Feed<'a, W> {
-    /// Makes the writing end non-blocking. Closes it if the kernel refuses, but no known kernel
-    /// does.
+    /// Makes the writing end non-blocking. Closes the pipe if the kernel refuses. No known kernel
+    /// refuses.
     pub(super) fn new(pipe: Option<W>, bytes: &'a [u8]) -> Self {
         Self {
             pipe: pipe.filter(|pipe| ioctl_fionbio(pipe, true).is_ok()),
@@ -63,8 +63,8 @@ pub(super) struct Intake<R> {
 }
 
 impl<R: Read + AsFd> Intake<R> {
-    /// Makes the reading end non-blocking. Closes it if the kernel refuses, but no known kernel
-    /// does.
+    /// Makes the reading end non-blocking. Closes the pipe if the kernel refuses. No known kernel
+    /// refuses.
     pub(super) fn new(pipe: Option<R>, cap: usize) -> Self {
         Self {
             pipe: pipe.filter(|pipe| ioctl_fionbio(pipe, true).is_ok()),

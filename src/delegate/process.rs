@@ -25,10 +25,12 @@ pub(super) const TERM_GRACE: Duration = Duration::from_millis(200);
 /// How long to wait for a process to end after SIGKILL. A process takes longer only if it hangs in
 /// the kernel.
 const KILL_GRACE: Duration = Duration::from_secs(1);
-/// How long to wait for the rest of an answer after the delegate ended. A child may still write the
-/// rest, for example if the delegate is a wrapper script that pipes its output through `tee`.
+/// How long to wait for the rest of an answer after the delegate ended. A child of the delegate may
+/// still write the rest, for example if the delegate is a wrapper script that pipes its output
+/// through `tee`.
 pub(super) const ORPHAN_GRACE: Duration = Duration::from_millis(250);
-/// The interval of checks for the exit on a kernel without process descriptors.
+/// The interval between checks whether a process has exited, on a kernel without process
+/// descriptors.
 const TICK: Duration = Duration::from_millis(1);
 
 /// How a process ended, and what it wrote.
@@ -56,14 +58,14 @@ pub(super) enum Ending {
     Hung,
     /// We sent SIGKILL, but the process did not end, since it hangs in the kernel.
     Unkillable,
-    /// The kernel discarded the exit status, since we ignore SIGCHLD. We inherited this setting
-    /// from our parent.
+    /// The kernel discarded the exit status, since we ignore SIGCHLD. We inherited the ignored
+    /// signal from our parent.
     Lost,
 }
 
 /// A running process with its pipes.
 struct RunningProcess<'a> {
-    /// The operation. It determines when an answer is complete.
+    /// The operation. The verb determines when an answer is complete.
     verb: Verb,
     child: Child,
     pid: Pid,
@@ -88,7 +90,7 @@ struct RunningProcess<'a> {
 ///
 /// # Errors
 ///
-/// If the process cannot be started. Later failures are reported as an [`Ending`].
+/// The kernel's error if it cannot start the process. An [`Ending`] reports every later failure.
 pub(super) fn run(
     verb: Verb,
     mut command: Command,

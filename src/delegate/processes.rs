@@ -84,7 +84,7 @@ impl DelegateExec for Processes {
 
 /// Copies a delegate's standard error to ours: CNI 1.1.0 §4 "Delegated plugin execution procedure".
 ///
-/// Lines are escaped, since a plugin's log may quote text from pods. If the runtime does not read
+/// Escapes the lines, since a plugin's log may quote text from pods. If the runtime does not read
 /// our standard error, a write could block. This function therefore drops the rest after
 /// [`STDERR_PATIENCE`].
 fn pass_on(output: &ProcessOutput) {

@@ -31,8 +31,8 @@ impl fmt::Display for Binary {
 
 /// Jackfield's own executable, identified by device and inode.
 ///
-/// Jackfield never executes this file as a delegate, whatever its name. It also never executes a
-/// file that has the name of the installed program.
+/// Jackfield never executes this file as a delegate, whatever its name. It also never executes any
+/// file named `jackfield`, the name of the installed program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ours((u64, u64));
 
@@ -54,11 +54,11 @@ impl Ours {
     }
 }
 
-/// Finds a plugin's binary in the first directory of `CNI_PATH` that has an executable file of this
-/// name (CNI 1.1.0 §2 "Parameters", §3 "Look up the executable specified in the `type` field").
+/// Finds a plugin's binary in the first of `dirs` that has an executable file of the plugin's name
+/// (CNI 1.1.0 §2 "Parameters", §3 "Look up the executable specified in the `type` field").
 ///
-/// Follows symbolic links. Skips relative directories, since their meaning depends on the runtime's
-/// working directory.
+/// Follows symbolic links. Skips relative directories, since they depend on the runtime's working
+/// directory.
 ///
 /// # Errors
 ///
@@ -121,8 +121,8 @@ pub enum FindError {
         /// The searched directories.
         dirs: String,
     },
-    /// The directories contain only files of that name without an executable bit. This is the path
-    /// of the first one.
+    /// The directories contain only files of that name without an executable bit. The path is that
+    /// of the first such file.
     #[error("{0} is not executable; reinstall the plugin or `chmod 755` it")]
     NotExecutable(PathBuf),
     /// The binary is Jackfield.

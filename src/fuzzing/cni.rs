@@ -9,8 +9,8 @@ use crate::delegate;
 use crate::request::NodeConfig;
 use crate::verify::IntendedFunction;
 
-/// Parses the `spec.config` of a definition or a file in `confDir`. Checks that its text reads back
-/// and that every plugin gets a valid plugin configuration.
+/// Parses the `spec.config` of a definition or a file in `confDir`. Checks that the configuration
+/// reads back from its text, and that every plugin gets a valid plugin configuration.
 pub(super) fn network_config(bytes: &[u8]) -> Option<()> {
     let config = accepted(NetworkConfig::parse(bytes))?;
     assert_eq!(
@@ -63,8 +63,8 @@ pub(super) fn plugin_answer(bytes: &[u8]) -> Option<()> {
     Some(())
 }
 
-/// Checks that a result reads back from its form in every CNI version that can express it. CNI
-/// 1.1.0 must express all of it.
+/// Checks that a result reads back from its form in every CNI version that can express the result.
+/// CNI 1.1.0 must express the whole result.
 fn writes_back(result: &CniResult) {
     for version in Version::ALL {
         match result.to_json(version) {
@@ -83,7 +83,7 @@ fn writes_back(result: &CniResult) {
     assert_eq!(recorded.as_ref(), Some(result));
 }
 
-/// Parses the node configuration from stdin, with the keys that the runtime adds to it.
+/// Parses the node configuration from stdin, with the keys that the runtime adds.
 pub(super) fn node_config(bytes: &[u8]) -> Option<()> {
     let object = accepted(RawObject::parse_stdin(bytes))?;
     accepted(ValidAttachment::read_list(&object));

@@ -35,8 +35,8 @@ fn key() -> Option<Key> {
     })
 }
 
-/// Reads the input as a record. Then does the same with a valid length and checksum before every
-/// line. Checks that a record that can be read can also be written and read again.
+/// Reads the input as a record, once unchanged and once with a valid length and checksum before
+/// every line. Checks that a readable record can be written and read again.
 pub(super) fn journal(bytes: &[u8]) -> Option<()> {
     for text in [bytes.to_vec(), of_lines(bytes, record::append_json)] {
         let dir = dir_with(&[("sandboxes/c@eth0", &text), ("owed/c@eth0", bytes)])?;

@@ -1,4 +1,4 @@
-//! Targets for annotations and objects in the cluster, which users write.
+//! Targets for annotations and objects that users write to the cluster.
 
 use std::rc::Rc;
 use std::time::Instant;
@@ -69,15 +69,15 @@ pub(super) fn network_status(bytes: &[u8]) -> Option<()> {
     Some(())
 }
 
-/// Parses an object as the API server sends it.
+/// Parses an object in the form in which the API server sends it.
 pub(super) fn objects(bytes: &[u8]) -> Option<()> {
     let object: Value = serde_json::from_slice(bytes).ok()?;
     let definition = Definition::from_json(&object);
     if let Some(definition) = accepted(definition.as_ref()) {
         settles(definition);
     }
-    // The agent reads a definition directly from the answer of the API server. The result must be
-    // the same.
+    // The agent reads a definition directly from the answer of the API server. The result must
+    // equal the definition that `from_json` returned.
     match definitions::read(bytes) {
         Ok((read, _)) => assert_eq!(definition, Ok(read)),
         Err(LookupError::Invalid(error)) => said(&error),

@@ -1,4 +1,4 @@
-//! The target for the plan of a pod, which combines an annotation and a definition.
+//! The target for plans. The plan of a pod combines an annotation and a definition.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};

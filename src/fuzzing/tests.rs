@@ -178,7 +178,7 @@ fn every_parser_has_a_target_or_a_reason() {
 }
 
 #[test]
-fn a_parser_is_known_by_what_it_calls_or_by_its_name_and_argument() {
+fn a_parser_is_recognized_by_its_calls_or_by_its_name_and_argument() {
     let text = "
 /// Uses serde_json::from_str nowhere.
 pub(crate) fn parse(text: &str) -> u8 {

@@ -91,7 +91,7 @@ where
 }
 
 /// Parses addresses, names and versions. Splits the input at its first line feed, and also checks
-/// the order of the two parts.
+/// that the natural order of the two parts is consistent.
 pub(super) fn words(bytes: &[u8]) -> Option<()> {
     let text = text(bytes)?;
     let (left, right) = text.split_once('\n').unwrap_or((text, ""));

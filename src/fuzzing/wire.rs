@@ -61,7 +61,7 @@ pub(super) fn devlink(bytes: &[u8]) -> Option<()> {
     accepted(fuzzing::devlink(bytes)).map(drop)
 }
 
-/// Writes a part of the input to one attribute in the sysfs of a machine, and then reads the
+/// Writes a part of the input to one attribute in the sysfs of a fake machine, and then reads the
 /// machine. The first two bytes choose the attribute. The other bytes are the attribute's new
 /// content.
 pub(super) fn sysfs(bytes: &[u8]) -> Option<()> {

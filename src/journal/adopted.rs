@@ -1,10 +1,11 @@
 //! Adopts sandboxes that another plugin attached: writes a record of each sandbox before its DEL.
 //!
 //! A sandbox that Multus attached, or that is older than Jackfield on this node, has no record.
-//! Jackfield writes a complete record before it detaches such a sandbox. A DEL that fails or is
-//! killed is then retried like any other. Jackfield does not change the cache of Multus, so a
-//! marker shows that a sandbox in the cache was adopted. Without the marker, the next DEL of the
-//! runtime would adopt the sandbox again.
+//! Jackfield writes a complete record before it detaches such a sandbox. If the DEL fails or is
+//! killed, Jackfield can then retry it like any other DEL.
+//!
+//! A DEL does not change the cache of Multus, so a marker shows that a sandbox in the cache was
+//! adopted. Without the marker, the next DEL of the runtime would adopt the sandbox again.
 //!
 //! ```text
 //! adopted/<container>@<ifname>      this sandbox was adopted from the cache of Multus
@@ -23,7 +24,7 @@ const FOLDER: &str = "adopted";
 pub(super) const ADOPTING: &str = "adopting.";
 
 impl Journal {
-    /// Writes the record of a sandbox that has none, as if Jackfield had attached it.
+    /// Writes a record for a sandbox without one, as if Jackfield had attached the sandbox.
     ///
     /// # Errors
     /// Code 109. The caller must then detach nothing.
@@ -92,9 +93,9 @@ mod tests {
         }
     }
 
-    /// A sandbox reads back as it was written, whatever steps its record contains.
+    /// The record of an adopted sandbox contains every step.
     #[test]
-    fn an_adopted_sandbox_is_found_as_far_as_it_had_come() {
+    fn an_adopted_sandbox_reads_back_with_every_step() {
         let dir = tempfile::tempdir().unwrap();
         let journal = Journal::new(&dir.path().join("journal"));
         // {"name":"a","type":"ptp"}
@@ -123,7 +124,7 @@ mod tests {
         }
         journal.adopt(&sandbox).unwrap();
         let Lookup::Found(found) = journal.find(&sandbox.header.key()).unwrap() else {
-            panic!("it is on record");
+            panic!("the sandbox is not on record");
         };
         assert!(found.complete);
         assert_eq!(found.to_detach(), [1, 0]);

@@ -1,4 +1,4 @@
-//! Creates records with their headers, and appends steps to them.
+//! Creates a record with its header, and appends steps to the record.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -39,8 +39,8 @@ impl Entry {
     /// Appends steps in one write.
     ///
     /// # Errors
-    /// If the disk is full or broken. The file may then end with an incomplete step, which readers
-    /// ignore.
+    /// If the disk is full or broken. The file may then end with an incomplete step. A reader of
+    /// such a record assumes that every attachment was started.
     pub fn write(&mut self, steps: &[Step<'_>]) -> io::Result<()> {
         let mut bytes = Vec::with_capacity(1 << 10);
         for step in steps {

@@ -13,7 +13,7 @@ pub enum JournalError {
     Exposed {
         /// The directory.
         path: PathBuf,
-        /// The reason, for example the other users who can write to the directory.
+        /// The reason, for example that other users can write to the directory.
         #[source]
         cause: io::Error,
     },

@@ -8,12 +8,11 @@
 //! exclusive/mac-02:00:00:00:00:01                 from the previous release, without a segment
 //! ```
 //!
-//! `<segment>` is a hash, since the name of a segment may be too long for a file name.
+//! `<segment>` is a hash, because the name of a segment may be too long for a file name.
 //!
-//! Each reservation is a symbolic link. A link appears together with its target, and one `readlink`
-//! finds the holder. A link to a missing record, or to a record without the resource, reserves
-//! nothing. So a process that is killed between writing the record and the link leaves nothing to
-//! clean up by hand.
+//! Each reservation is a symbolic link. The kernel creates a link together with its target, and one
+//! `readlink` finds the holder. A link to a missing record, or to a record without the resource,
+//! reserves nothing. So a link that a killed process left without a record does no harm.
 
 use std::fmt;
 use std::fs;
@@ -113,10 +112,11 @@ impl fmt::Display for Exclusive {
 }
 
 impl Journal {
-    /// Reserves `what` for the sandbox `key`, which already has a record. The caller holds the
-    /// [`Turn`], so that no other process replaces the link after this call has read it.
+    /// Reserves `what` for the sandbox `key`, which already has a record. If a different sandbox
+    /// holds `what`, reserves nothing and returns that sandbox.
     ///
-    /// If a different sandbox holds `what`, reserves nothing and returns that sandbox.
+    /// The caller holds the [`Turn`], so no other process replaces the link after this call has
+    /// read it.
     ///
     /// # Errors
     /// Code 109.

@@ -1,5 +1,5 @@
-//! Lists, reads and replaces the files of the journal. Follows no symbolic links, so that it never
-//! reads or writes a file outside the journal.
+//! Lists, reads and replaces the files of the journal. These functions follow no symbolic link to a
+//! file, so they never read or write a file outside the journal.
 
 use std::fs::{self, DirEntry, OpenOptions};
 use std::io::{self, Read, Write};
@@ -64,7 +64,7 @@ pub(super) fn entries(dir: &Path) -> Result<Vec<DirEntry>, JournalError> {
     entries.map_err(|cause| JournalError::io("cannot be read", dir, cause))
 }
 
-/// Options that follow no symbolic link and create files that only root can access.
+/// Returns options that refuse a symbolic link, and that create files that only root can access.
 pub(super) fn options() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.mode(0o600).custom_flags(OFlag::O_NOFOLLOW.bits());

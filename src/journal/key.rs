@@ -1,4 +1,4 @@
-//! The key of an attachment.
+//! The key of a record.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::cni::{ContainerId, InterfaceName};
 
-/// The identity that the runtime gives an attachment: container and interface (CNI 1.1.0 §3).
+/// The container and the interface, by which the runtime identifies an attachment (CNI 1.1.0 §3).
+/// The journal has one record for each key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Key {
     /// `CNI_CONTAINERID`.
@@ -16,14 +17,14 @@ pub struct Key {
 }
 
 impl Key {
-    /// The file name of the attachment's record.
+    /// The file name of the record.
     pub(super) fn file_name(&self) -> String {
         format!("{}@{}", short(&self.container), self.ifname)
     }
 }
 
-/// A container ID as part of a file name. A long ID is cut, and a checksum of the whole ID keeps
-/// the name unique.
+/// Returns a container ID as part of a file name. Cuts a long ID, and appends a checksum of the
+/// whole ID to keep the name unique.
 pub(super) fn short(container: &ContainerId) -> Cow<'_, str> {
     const LONGEST: usize = 200;
     let container = container.as_str();

@@ -5,8 +5,9 @@
 //! delegate still holds the lock, and the next DEL waits for the orphan. So no delegate's ADD runs
 //! at the same time as a DEL of the same sandbox.
 //!
-//! The DEL first gives the orphan a moment to finish. A plugin that is killed halfway may leave
-//! state behind that its own DEL does not find, such as an interface without its final name.
+//! The DEL kills the orphan, but first gives the orphan a moment to finish. A plugin that is killed
+//! halfway may leave state behind that its own DEL does not find, such as an interface without its
+//! final name.
 
 mod error;
 mod holders;
@@ -48,8 +49,9 @@ pub struct Lock {
 impl Lock {
     /// Takes the lock of `container` in `dir`, by `deadline`.
     ///
-    /// If a running Jackfield holds the lock, waits for it. If only orphans of a dead Jackfield
-    /// hold the lock, gives them up to half of the available time to finish and then kills them.
+    /// If a running Jackfield holds the lock, waits for the lock. If only orphans of a dead
+    /// Jackfield hold the lock, gives them 500 ms to finish, but at most half of the available
+    /// time. Then kills them.
     ///
     /// # Errors
     /// [`LockError::Busy`] after the deadline, so that the runtime tries again (code 11).
@@ -145,7 +147,7 @@ pub struct Turn {
 }
 
 impl Turn {
-    /// Waits for the turn until `deadline`. The turn ends when the value is dropped.
+    /// Waits for the turn until `deadline`. The turn ends when the caller drops the returned value.
     ///
     /// # Errors
     /// [`LockError::Busy`] after the deadline, so that the runtime tries again (code 11).

@@ -8,8 +8,8 @@
 //! ```
 //!
 //! Neither file is complete: the first contains the order and the requests, the second contains the
-//! arguments and the result. If one of them is missing or damaged, Jackfield uses the other one
-//! alone, because an attachment that is not detached leaks.
+//! arguments and the result. If one file is missing or damaged, Jackfield detaches with the other
+//! file alone, because otherwise the attachment would leak.
 
 mod damage;
 mod delegate;
@@ -146,7 +146,7 @@ impl<'a> MultusCache<'a> {
             || files(&self.dir.join("results")).any(|path| name_of(&path).contains(&part))
     }
 
-    /// Removes the files of a detached container, because Multus will get no DEL for it.
+    /// Removes the files of a detached container, because Multus will get no DEL for the container.
     pub fn forget(&self, container: &ContainerId) {
         let sandbox = self.dir.join(container.as_str());
         if sandbox.is_file() {
@@ -159,8 +159,8 @@ impl<'a> MultusCache<'a> {
         }
     }
 
-    /// Reads the results of a container. An unreadable file whose name contains the container ID
-    /// is an error in the list.
+    /// Reads the results of a container. The list has an error for each unreadable file whose name
+    /// contains the container ID.
     fn results(&self, container: &ContainerId) -> Vec<(PathBuf, Result<ResultFile, CacheError>)> {
         let part = format!("-{container}-");
         let is_its =

@@ -1,8 +1,8 @@
-//! Failed detachments, which Jackfield retries without a request of the runtime.
+//! Failed detachments, which Jackfield retries without a request from the runtime.
 //!
-//! No runtime retries a DEL reliably, so each DEL and each STATUS retries one failed detachment
-//! whose retry is due. Every failed detachment has a marker. The directory of the markers is
-//! usually empty, so the search for a due retry is cheap.
+//! No runtime retries a DEL reliably. So each DEL and each STATUS starts one retry, if one is due.
+//! Every failed detachment has a marker. The directory of the markers is usually empty, so the
+//! search for a due retry is cheap.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -73,9 +73,9 @@ impl Journal {
         Ok(owed)
     }
 
-    /// If the retry of `key` is due, postpones the retry by `by`, because the caller runs it now.
-    /// Returns whether the retry was due and could be postponed. The caller holds the lock of the
-    /// sandbox.
+    /// Postpones the retry of `key` by `by` if the retry is due. Returns whether the retry was due
+    /// and this call postponed it. If so, the caller starts the retry. The caller holds the lock of
+    /// the sandbox.
     pub fn postpone(&self, key: &Key, by: Duration) -> bool {
         let now = now();
         let owed = self.owed(key).filter(|owed| owed.is_due(now));
@@ -96,7 +96,7 @@ impl Journal {
         self.all(FOLDER).collect()
     }
 
-    /// Returns one failed detachment whose retry is due, but never the detachment of `but`.
+    /// Returns one failed detachment whose retry is due. Skips the detachment of `but`.
     pub fn due(&self, but: Option<&Key>) -> Option<Owed> {
         let now = now();
         self.all::<Owed>(FOLDER)
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_is_set_back_puts_nothing_off_for_longer_than_the_longest_wait() {
+    fn a_clock_set_back_delays_no_retry_beyond_the_longest_wait() {
         let owed = Owed {
             key: key("c"),
             attempts: 1,

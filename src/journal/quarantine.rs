@@ -22,7 +22,7 @@ pub(super) const SETTLED: &str = ".detached";
 pub struct Damaged {
     /// The file.
     pub path: PathBuf,
-    /// What is wrong with it.
+    /// Why the file is not a valid record.
     #[source]
     pub cause: RecordError,
 }

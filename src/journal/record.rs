@@ -111,7 +111,7 @@ mod tests {
         }
 
         #[test]
-        fn a_first_record_that_was_cut_off_is_told_from_a_whole_and_from_a_damaged_one(
+        fn a_cut_off_first_line_differs_from_a_whole_and_a_damaged_line(
             json in proptest::collection::vec(any::<u8>(), 0..60),
             cut in any::<proptest::sample::Index>(),
         ) {

@@ -1,4 +1,4 @@
-//! The content of a record: a header, which lists every intended attachment, and then the steps.
+//! The content of a record: a header that lists every intended attachment, and then the steps.
 
 use std::borrow::Cow;
 use std::io;
@@ -15,9 +15,10 @@ use crate::cni::{CniResult, ContainerId, InterfaceName};
 use crate::kernel::DefaultRoute;
 use crate::plan::Attachment;
 
-/// The current format. The previous format lacks the baseline of devices. This release still reads
-/// the previous format, and still writes it for sandboxes without a device, so that the previous
-/// release can read those records.
+/// The current format. The previous format lacks the baseline of devices.
+///
+/// This release still reads the previous format. For a sandbox without a device, it also writes
+/// the previous format, so that the previous release can read the record.
 const FORMAT: u32 = 2;
 
 /// The first line of a record: the sandbox and every attachment that the ADD will attempt.
@@ -33,7 +34,7 @@ pub struct Header {
     pub ifname: InterfaceName,
     /// `CNI_NETNS`.
     pub netns: String,
-    /// The identity of the network namespace.
+    /// The device and inode of the network namespace, which identify it.
     pub netns_id: String,
     /// `CNI_ARGS` as the runtime passed them.
     pub args: String,
@@ -107,8 +108,8 @@ pub enum Step<'a> {
     Started(usize),
     /// The delegates of this attachment have succeeded.
     Attached(usize, Cow<'a, CniResult>),
-    /// The delegate of this attachment at this position in the chain has failed. No later delegate
-    /// of the chain ran.
+    /// During ADD, the delegate at this position in the attachment's chain failed. No later
+    /// delegate of the chain ran. A rollback that could not detach everything writes this step.
     Failed(usize, usize),
     /// Routes are about to change for this attachment.
     Routes(usize, Cow<'a, RouteChange>),
@@ -228,7 +229,7 @@ impl Sandbox {
         }
     }
 
-    /// Returns the record as Jackfield would have written it step by step.
+    /// Returns the lines of a record with the header and all steps of this sandbox.
     pub(super) fn to_bytes(&self) -> serde_json::Result<Vec<u8>> {
         let mut bytes = Vec::with_capacity(4 << 10);
         record::append(&mut bytes, &self.header)?;

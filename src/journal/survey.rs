@@ -36,7 +36,7 @@ impl Survey {
     }
 }
 
-/// A record.
+/// A readable record.
 #[derive(Debug)]
 pub struct Surveyed {
     /// The content of the record.
@@ -47,8 +47,8 @@ pub struct Surveyed {
     pub age: Duration,
 }
 
-/// The part of a [`Header`](super::Header) that identifies the owner of the record. It leaves out
-/// the attachments because their configurations may be long.
+/// The part of a [`Header`](super::Header) that identifies the pod, the container and the network
+/// namespace. This type omits the attachments, because their configurations may be long.
 #[derive(Deserialize)]
 struct Owner {
     boot: String,
@@ -63,7 +63,7 @@ struct Owner {
 pub struct Quarantined {
     /// The file.
     pub path: PathBuf,
-    /// Whether a DEL has handled it.
+    /// Whether a DEL has handled the file.
     pub is_settled: bool,
 }
 
@@ -99,7 +99,7 @@ impl Journal {
         self.owners().any(|owner| owner.pod.as_ref() == Some(pod))
     }
 
-    /// Reads the owners of the records, one at a time.
+    /// Reads the owner in each record, one record at a time. Skips unreadable records.
     fn owners(&self) -> impl Iterator<Item = Owner> {
         let files = entries(&self.sandboxes()).unwrap_or_default().into_iter();
         files.filter_map(|file| {
@@ -126,7 +126,8 @@ impl Journal {
         owners.map(|owner| owner.container).collect()
     }
 
-    /// Returns the incomplete records of adoptions that were killed.
+    /// Returns the incomplete records of adoptions. A killed adoption leaves such a file, and a
+    /// running adoption will still rename its file.
     pub fn half_adopted(&self) -> Vec<PathBuf> {
         let files = entries(&self.dir).unwrap_or_default().into_iter();
         files

@@ -28,7 +28,7 @@ fn files(dir: &Path) -> Vec<String> {
 }
 
 #[test]
-fn a_record_whose_header_was_cut_off_anywhere_is_as_if_never_begun() {
+fn a_record_with_an_incomplete_header_is_cut_off_and_can_be_removed() {
     let dir = tempfile::tempdir().unwrap();
     let journal = Journal::new(dir.path());
     journal.begin(&header()).unwrap();
@@ -48,7 +48,7 @@ fn a_record_whose_header_was_cut_off_anywhere_is_as_if_never_begun() {
 }
 
 #[test]
-fn a_directory_that_others_can_write_takes_and_gives_no_record() {
+fn a_directory_that_others_can_write_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let journal = Journal::new(dir.path());
     for exposed in [dir.path(), &dir.path().join("sandboxes")] {
@@ -119,7 +119,7 @@ fn a_damaged_record_goes_into_quarantine() {
 }
 
 #[test]
-fn a_debt_that_was_half_written_goes_with_its_record() {
+fn removing_a_record_removes_a_half_written_owed_marker() {
     let dir = tempfile::tempdir().unwrap();
     let journal = Journal::new(dir.path());
     journal.begin(&header()).unwrap();
@@ -131,7 +131,7 @@ fn a_debt_that_was_half_written_goes_with_its_record() {
 }
 
 #[test]
-fn a_directory_that_kubelet_made_is_closed_and_one_with_others_files_is_not() {
+fn only_a_directory_without_foreign_files_is_closed_to_other_users() {
     use std::os::unix::fs::PermissionsExt;
     let base = tempfile::tempdir().unwrap();
     let open = |name: &str, holds: &str| {

@@ -4,9 +4,9 @@
 //! unrestored/<address>      the earlier state of a device, and what could not be restored
 //! ```
 //!
-//! The next ADD that gets such a device retries the restoration. If the device still has the MAC,
-//! GUID or VLAN of the previous pod, the ADD refuses the device, unless the new pod or its
-//! definition sets that value. The state in this file is the baseline of the ADD.
+//! The next ADD that gets such a device retries the restoration. If the device then still has the
+//! MAC, GUID or VLAN of the previous pod, the ADD fails, unless the new pod or its definition sets
+//! that value. The ADD uses the state in this file as its baseline.
 
 use std::fs;
 
@@ -46,8 +46,8 @@ impl Unrestored {
         }
     }
 
-    /// Whether `now` is still the same device. A reboot recreates every device, and a physical
-    /// function can recreate its virtual functions.
+    /// Whether the device in state `now` is the device of this entry. A reboot recreates every
+    /// device, and a physical function can recreate its virtual functions.
     pub fn is_about(&self, now: &DeviceState) -> bool {
         let is_same = self.before.device == now.device && !self.before.is_recreated(now);
         self.boot == boot_id() && is_same
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_is_known_until_it_is_another_one_or_as_it_was() {
+    fn an_unrestored_device_stays_on_record_until_restored_or_recreated() {
         let dir = tempfile::tempdir().unwrap();
         let journal = Journal::new(dir.path());
         let address = state(7).device;

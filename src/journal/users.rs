@@ -60,7 +60,7 @@ impl DeviceUser {
 impl Journal {
     /// Returns every attachment on record that has a device and is not detached, sorted by device.
     /// Skips damaged records. Changes nothing, so every process that may read the journal can call
-    /// it.
+    /// this function.
     ///
     /// # Errors
     /// Code 109 if the journal exists and cannot be read.
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn every_device_on_record_is_told_with_its_pod_network_and_interface() {
+    fn every_device_on_record_is_listed_with_pod_network_and_interface() {
         let dir = tempfile::tempdir().unwrap();
         let journal = Journal::new(dir.path());
         assert_eq!(journal.device_users().unwrap(), []);

@@ -1,13 +1,13 @@
 //! The JSON form that types of other modules have in the journal.
 //!
-//! Each type here mirrors a type of another module, field by field (`#[serde(remote)]`), and lists
-//! the keys in the order in which they are written. So a renamed field of a plan, a device or a
-//! route does not compile until the mirror is changed as well. `tests/golden` contains the expected
-//! JSON.
+//! Each type here mirrors a type of another module, field by field (`#[serde(remote)]`). Its fields
+//! have the order of the keys in the JSON. If a field of a plan, a device or a route gets a new
+//! name, the build fails until the mirror has the new name too. `tests/golden` contains the
+//! expected JSON.
 //!
 //! Values with one text form (addresses, GUIDs, interface names, CNI results and arguments) keep
-//! the serialization of their modules. Pods and allocated devices keep theirs too, because other
-//! interfaces depend on the same keys.
+//! the serialization of their modules. So do pods and allocated devices, because other interfaces
+//! use the same keys.
 
 mod attachment;
 mod device;

@@ -7,7 +7,7 @@ use netlink_packet_route::address::{AddressAttribute, AddressFlags, AddressMessa
 
 /// An IP address of a link, with its state in duplicate address detection.
 ///
-/// Only IPv6 addresses have these flags (RFC 4862 §5.4). All are false for IPv4.
+/// Only IPv6 addresses have the three flags (RFC 4862 §5.4). For IPv4, all three are false.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Address {
     /// The index of the link.
@@ -18,7 +18,7 @@ pub struct Address {
     pub dad_failed: bool,
     /// Whether the kernel still checks for duplicates and does not use the address yet.
     pub tentative: bool,
-    /// Whether the kernel uses the address even during that check (RFC 4429).
+    /// Whether the kernel uses the address even during the check for duplicates (RFC 4429).
     pub optimistic: bool,
 }
 

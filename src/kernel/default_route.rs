@@ -58,8 +58,8 @@ const STATIC: u8 = 4;
 /// A default route of the main table.
 ///
 /// The journal stores the routes that Jackfield replaces. A restored route must equal the removed
-/// route, so the type keeps attributes without a field in raw form ([`RawAttribute`]). It stores
-/// interfaces by name, because the index changes when an interface is recreated.
+/// route, so the type keeps attributes without a field in raw form ([`RawAttribute`]). The type
+/// stores interfaces by name, because the index changes when an interface is recreated.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DefaultRoute {
     /// The IP family.
@@ -77,7 +77,7 @@ pub struct DefaultRoute {
     pub tos: u8,
     /// The route is for packets from this prefix only (IPv6).
     pub from: Option<IpNet>,
-    /// The preferred source address: for packets whose sender has not chosen an address.
+    /// The source address for packets whose sender has not chosen an address.
     pub prefsrc: Option<IpAddr>,
     /// The ID of the next-hop object that the route uses. The kernel reports both the ID and the
     /// object's next hops, but does not accept both in a request.
@@ -98,7 +98,7 @@ pub struct NextHop {
     /// Whether the kernel treats the gateway as reachable even if it is in no subnet of the
     /// interface.
     pub onlink: bool,
-    /// The weight of this next hop among several, minus one (`rtnh_hops`).
+    /// The weight of this next hop, minus one (`rtnh_hops`).
     pub extra_weight: u8,
     /// All attributes without a field above: encapsulation, realm, …
     pub rest: Vec<RawAttribute>,

@@ -34,7 +34,7 @@ pub enum KernelError {
         interface: String,
     },
     /// This default route, in the notation of `ip route`, has neither a gateway nor an interface.
-    #[error("route \"{0}\": it has neither a gateway nor an interface; add one")]
+    #[error("route \"{0}\": neither a gateway nor an interface; add a gateway")]
     NoNextHop(String),
     /// The calling thread lacks these capabilities, such as `CAP_NET_ADMIN`.
     #[error("missing {} in the effective set; run Jackfield as root", .0.join(" and "))]
@@ -111,7 +111,7 @@ fn remedy(source: &io::Error) -> &'static str {
             "give the pod an address in the gateway's subnet, or choose a gateway within reach"
         }
         Some(libc::ENETDOWN) => "set the interface up first",
-        Some(libc::EINVAL) => "check the gateway and the interface that it is reached through",
+        Some(libc::EINVAL) => "check the gateway and the route's interface",
         Some(libc::ENODEV) => "check that the interface is still in this namespace",
         Some(libc::ENOBUFS | libc::ENOMEM) => "free memory on this node",
         _ => "check the interface and the kernel's log",

@@ -12,11 +12,12 @@ use super::{
     VfSetting, VfState,
 };
 
-/// Links, addresses and routes that a test sets. Each read of addresses returns the next frame.
+/// Links, addresses and routes that a test sets.
 #[derive(Debug, Default)]
 pub(crate) struct FakeLinks {
     pub(crate) links: Vec<Link>,
-    /// The addresses of all links at each read. The last frame repeats.
+    /// The addresses of all links at the first read, at the second read, and so on. Further reads
+    /// return the last entry.
     pub(crate) frames: Vec<Vec<Address>>,
     pub(crate) routes: Vec<DefaultRoute>,
     /// The number of address reads so far.
@@ -67,24 +68,25 @@ pub(crate) struct FakeDevices {
     pub(crate) links: Vec<Link>,
     /// The states of virtual functions, by the link index of their physical function.
     pub(crate) functions: BTreeMap<u32, Vec<VfState>>,
-    /// A directory in the layout of `/sys`, which also contains the names of links.
+    /// A directory in the layout of `/sys`. A rename of a link also renames it there.
     pub(crate) sysfs: Option<PathBuf>,
     /// The changes that fail, such as `trust on` or `mtu 1500`, with their error numbers.
     pub(crate) refuses: Vec<(String, i32)>,
     /// The number of refusals after which every change succeeds.
     pub(crate) relents_after: Option<usize>,
-    /// The changes that are acknowledged but not made.
+    /// The changes that the fake kernel acknowledges but does not make.
     pub(crate) ignores: Vec<String>,
     /// The physical functions that do not answer, by link index.
     pub(crate) silent: Vec<u32>,
-    /// A link, its PF and its VF number. If a test changes the address of this link, the PF reports
-    /// the new address for the VF.
+    /// The link index of a VF, the link index of its PF, and the VF number. If a test changes the
+    /// address of the VF's link, the PF reports the new address for the VF.
     pub(crate) own_address_becomes_admins: Option<(u32, u32, usize)>,
     /// The functions that may not change their address while the administrator has set an address.
     pub(crate) guard: Guard,
     /// Whether the administrator has set an address.
     pub(crate) is_given: bool,
-    /// Whether that link takes over the address from its PF when a test sets the link down.
+    /// Whether the link of that VF takes over the address from the PF when a test sets the link
+    /// down.
     pub(crate) asks_anew: bool,
     pub(crate) uplinks: Vec<String>,
     /// The indices of the links that have an address of the node.
@@ -117,7 +119,7 @@ impl FakeDevices {
         self.functions.get(&pf)?.get(vf)
     }
 
-    /// Returns whether the driver refuses to change that link's address.
+    /// Returns whether the driver refuses to change the link's address.
     fn guards(&self, index: u32) -> bool {
         let Some((own, pf, vf)) = self.own_address_becomes_admins else {
             return false;
@@ -132,7 +134,8 @@ impl FakeDevices {
         own == index && self.is_given && is_guarded
     }
 
-    /// Sets the link's address to the address that its PF reports, as some drivers do on link down.
+    /// Sets the link's address to the address that its PF reports. Some drivers do the same when
+    /// the link goes down.
     fn refresh_address(&mut self, index: u32) {
         let shared = self
             .own_address_becomes_admins
@@ -155,7 +158,8 @@ impl FakeDevices {
         }
     }
 
-    /// Records a change. Returns false if the change is acknowledged but not made.
+    /// Records a change. Returns false if the fake kernel acknowledges the change but does not make
+    /// it.
     fn record(&mut self, what: String) -> Result<bool, KernelError> {
         let mut refuses = self.refuses.iter();
         if let Some((_, errno)) = refuses.find(|(refused, _)| *refused == what)

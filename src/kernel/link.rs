@@ -44,8 +44,8 @@ impl Link {
     pub const INFINIBAND: u16 = 32;
 }
 
-/// The attributes that [`Link`] reads. All other attributes are dropped before a message is parsed,
-/// so an attribute that [`Link`] reads must be in this list.
+/// The attributes that [`Link`] reads. A filter drops all other attributes before the message is
+/// parsed. An attribute that [`Link`] reads must therefore be in this list.
 pub(super) const READ: [u16; 11] = [
     libc::IFLA_ADDRESS,
     libc::IFLA_IFNAME,
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn every_attribute_that_is_judged_later_is_read() {
+    fn every_attribute_that_link_has_a_field_for_is_read() {
         let link = Link::from(message(vec![
             LinkAttribute::IfName("ib0".to_owned()),
             LinkAttribute::Mtu(4092),
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn no_attribute_that_is_judged_later_is_dropped_before() {
+    fn the_filter_keeps_exactly_the_attributes_that_link_reads() {
         use netlink_packet_core::Nla;
         let judged = [
             LinkAttribute::IfName("ib0".to_owned()),

@@ -23,11 +23,11 @@ const CONTAINERD_PREFIX: &str = "cni-";
 /// A network namespace that a container runtime created for a pod.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContainerNetns {
-    /// The name of its file in `/run/netns`.
+    /// The name of the namespace's file in `/run/netns`.
     pub name: String,
     /// The namespace's identity.
     pub id: NetnsId,
-    /// The time of its creation, in seconds since the epoch.
+    /// The time at which the runtime created the namespace, in seconds since the epoch.
     pub made: i64,
     /// The names of the interfaces that are up, except for `lo`.
     pub interfaces: Vec<String>,
@@ -87,8 +87,8 @@ pub struct PlacedDevice {
 /// or to find a missing device, but not in every ADD or DEL.
 ///
 /// # Errors
-/// [`KernelError`] if a namespace cannot be read, for example without privileges. That namespace
-/// may contain devices.
+/// [`KernelError`] if a namespace cannot be read, for example without privileges. Without that
+/// namespace, the list could lack devices.
 pub fn placed_devices() -> Result<Vec<PlacedDevice>, KernelError> {
     let mut known = Vec::new();
     let mut placed = Vec::new();
@@ -151,7 +151,7 @@ fn paths() -> Vec<PathBuf> {
 }
 
 /// Returns whether the path is a link to this process's namespace. Compares the texts of the links
-/// and opens no namespace. That saves time, because most processes share this namespace.
+/// and opens no namespace. This saves time, because most processes are in this namespace.
 fn is_our_own(path: &Path) -> bool {
     let own = fs::read_link(OURS);
     let theirs = fs::read_link(path);

@@ -71,7 +71,7 @@ pub enum PathKind {
     #[error("a directory")]
     Directory,
     /// A regular file, such as the mount point of an unmounted namespace.
-    #[error("a plain file (a namespace that was unmounted leaves one)")]
+    #[error("a plain file (an unmounted namespace leaves such a file)")]
     File,
     /// A device, a FIFO or a socket.
     #[error("a special file")]
@@ -135,10 +135,10 @@ impl PodNetns {
         self.id
     }
 
-    /// Returns whether this is the calling thread's namespace. The plugin runs in the host's
+    /// Returns whether this is the calling thread's namespace. In the plugin, that is the host's
     /// namespace.
     ///
-    /// Callers refuse an ADD into the host's namespace, because it would change the node's
+    /// Callers refuse an ADD into the host's namespace, because the ADD would change the node's
     /// addresses and routes. A runtime does not call CNI for a pod with `hostNetwork`, so such an
     /// ADD is a mistake.
     ///
@@ -226,7 +226,7 @@ mod tests {
         PodNetns::open(Path::new(path)).unwrap_err().to_string()
     }
 
-    // clause: CNI-1.1.0 §3 network namespace: what CNI_NETNS refers to is one
+    // clause: CNI-1.1.0 §3 network namespace: CNI_NETNS refers to a network namespace
     #[test]
     fn netns_entry_a_path_that_is_no_network_namespace_is_refused_and_says_what_it_is() {
         let directory = tempfile::tempdir().unwrap();

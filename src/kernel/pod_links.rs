@@ -40,8 +40,9 @@ pub trait PodLinks {
 
     /// Returns the IPv4 and IPv6 default routes of the main table, in the kernel's order.
     ///
-    /// Policy routing uses other tables; NPWG 1.3 §4.1.2.1.9 does not cover it. Routes of type
-    /// `unreachable` or `blackhole` are left out, because they have no gateway.
+    /// Leaves out the tables of policy routing, because NPWG 1.3 §4.1.2.1.9 does not cover policy
+    /// routing. Leaves out routes of type `unreachable` or `blackhole`, because they have no
+    /// gateway.
     ///
     /// # Errors
     /// [`KernelError`] when the kernel refuses or does not answer.

@@ -25,8 +25,8 @@ pub struct PodDevices {
     /// does not know the pod.
     #[serde(deserialize_with = "containers")]
     pub containers: Vec<ContainerDevices>,
-    /// The resources that have devices on this node, from device plugins and DRA drivers; `None`
-    /// without an answer from kubelet.
+    /// The resources that have devices on this node, from device plugins and DRA drivers. `None` if
+    /// kubelet gave no answer or no caller asked.
     #[serde(deserialize_with = "bounded::optional_texts::<_, 1024, LONGEST_NAME>")]
     pub on_node: Option<Vec<String>>,
     /// Why the answer of kubelet or the cluster is incomplete, in one line.
@@ -118,7 +118,7 @@ fn dynamic<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<DynamicDevice>, D:
     bounded::first::<_, _, MOST_DEVICES>(input, |_| ())
 }
 
-/// Keeps as many devices as there is `room` for.
+/// Truncates `list` to at most `room` devices, and subtracts their number from `room`.
 fn keep<T>(list: &mut Vec<T>, room: &mut usize) {
     list.truncate(*room);
     list.shrink_to_fit();
@@ -126,7 +126,7 @@ fn keep<T>(list: &mut Vec<T>, room: &mut usize) {
 }
 
 impl PodDevices {
-    /// The devices of a pod for which kubelet gave no answer.
+    /// Returns the devices of a pod for which kubelet gave no answer: none, with the error.
     pub fn unknown(error: &KubeletError) -> PodDevices {
         PodDevices {
             failure: Some(error.to_string()),
@@ -134,12 +134,13 @@ impl PodDevices {
         }
     }
 
-    /// Whether kubelet knows the pod. Otherwise a missing device means nothing.
+    /// Returns whether kubelet knows the pod. If kubelet does not know the pod, a missing device
+    /// proves nothing.
     pub fn is_known(&self) -> bool {
         !self.containers.is_empty()
     }
 
-    /// The identifiers of a device plugin's resource, container by container.
+    /// Returns the identifiers of a device plugin's devices for a resource, container by container.
     pub fn ids_of<'a>(&'a self, resource: &'a str) -> impl Iterator<Item = &'a str> {
         let resources = self
             .containers
@@ -150,21 +151,22 @@ impl PodDevices {
             .flat_map(|entry| entry.ids.iter().map(String::as_str))
     }
 
-    /// All devices of DRA drivers, container by container.
+    /// Returns all devices of DRA drivers, container by container.
     pub fn dynamic(&self) -> impl Iterator<Item = &DynamicDevice> {
         self.containers
             .iter()
             .flat_map(|container| &container.dynamic)
     }
 
-    /// All devices of DRA drivers, mutably, so that their identities can be filled in.
+    /// Returns all devices of DRA drivers, so that the caller can fill in their identities.
     pub fn dynamic_mut(&mut self) -> impl Iterator<Item = &mut DynamicDevice> {
         self.containers
             .iter_mut()
             .flat_map(|container| &mut container.dynamic)
     }
 
-    /// Whether a resource has devices on this node; `None` without an answer from kubelet.
+    /// Returns whether a resource has devices on this node. `None` if kubelet gave no answer or no
+    /// caller asked.
     pub fn is_on_node(&self, resource: &str) -> Option<bool> {
         Some(self.on_node.as_ref()?.iter().any(|name| name == resource))
     }
@@ -226,7 +228,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_with_more_than_a_pod_can_have_is_cut_over_all_of_its_containers() {
+    fn an_answer_with_too_many_devices_is_cut_across_all_containers() {
         let long = "x".repeat(1300);
         let dynamic = json!({"claim": long, "driver": long, "pool": long, "device": long,
             "identity": {"resource": long, "id": long}});
@@ -239,11 +241,7 @@ mod tests {
         let devices: PodDevices = serde_json::from_str(&text).unwrap();
         assert_eq!(devices.ids_of("r").count(), 700 + 323);
         assert_eq!(devices.dynamic().count(), 1024);
-        assert_eq!(
-            devices.containers.len(),
-            4,
-            "which containers there are is kept"
-        );
+        assert_eq!(devices.containers.len(), 4, "all containers stay");
         assert!(devices.containers[3].resources.is_empty());
         assert_eq!(devices.on_node.map(|names| names.len()), Some(1024));
         assert_eq!(devices.failure.map(|cause| cause.len()), Some(1024));

@@ -5,8 +5,8 @@
 //! HEADERS 200                             │ DATA 0 │ length, 4 bytes │ protobuf │ HEADERS grpc-status
 //! ```
 //!
-//! This needs no more than [`h2`]. A gRPC framework would add load balancing, reconnection,
-//! interceptors and streaming, which a short call does not need.
+//! A call needs only [`h2`]. A gRPC framework would add load balancing, reconnection,
+//! interceptors and streaming, which such a call does not use.
 
 use std::io;
 use std::path::Path;
@@ -67,7 +67,7 @@ impl Channel {
         if head.status != StatusCode::OK {
             return Err(GrpcError::HttpStatus(head.status));
         }
-        // A refusal has no body.
+        // A server may refuse a call in the headers, without a body.
         if head.headers.contains_key("grpc-status") {
             status(&head.headers)?;
         }
@@ -177,13 +177,14 @@ fn io_text(error: &io::Error) -> String {
 }
 
 impl GrpcError {
-    /// Whether the server refused the call because of its rate limit.
+    /// Returns whether the server refused the call because of its rate limit.
     pub(super) fn is_rate_limit(&self) -> bool {
         matches!(self, GrpcError::Status { code, .. } if *code == RESOURCE_EXHAUSTED)
     }
 
-    /// Whether the server does not offer the method. Older kubelets do not have it. For a disabled
-    /// method, kubelet returns the code UNKNOWN, so only the message identifies the error.
+    /// Returns whether the server does not offer the method. Older kubelets lack some methods. For
+    /// a disabled method, kubelet returns the code UNKNOWN, so only the message identifies the
+    /// error.
     pub(super) fn is_not_offered(&self) -> bool {
         match self {
             GrpcError::Status { code, .. } if *code == UNIMPLEMENTED => true,
@@ -192,14 +193,14 @@ impl GrpcError {
         }
     }
 
-    /// Whether the server does not know the pod. The code is UNKNOWN, so only the message
+    /// Returns whether the server does not know the pod. The code is UNKNOWN, so only the message
     /// identifies the error.
     pub(super) fn is_not_found(&self) -> bool {
         matches!(self, GrpcError::Status { code, message }
             if *code == UNKNOWN && message.ends_with("not found"))
     }
 
-    /// Whether the connection failed, rather than the call.
+    /// Returns whether the connection failed, rather than the call.
     pub(super) fn is_of_connection(&self) -> bool {
         matches!(self, GrpcError::Io(_) | GrpcError::Http2(_))
     }

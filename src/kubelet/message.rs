@@ -1,7 +1,7 @@
 //! The messages of `v1.PodResourcesLister`, reduced to the fields about devices. The field numbers
-//! come from kubelet's `podresources/v1/api.proto`. Other fields are skipped.
+//! come from kubelet's `podresources/v1/api.proto`. The parser skips other fields.
 
-/// The name of a pod.
+/// The request of `Get`: the name of a pod.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(super) struct GetRequest {
     #[prost(string, tag = "1")]
@@ -10,14 +10,14 @@ pub(super) struct GetRequest {
     pub(super) pod_namespace: String,
 }
 
-/// The pod, if kubelet knows it.
+/// The answer to `Get`: the pod, if kubelet knows the pod.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(super) struct GetResponse {
     #[prost(message, optional, tag = "1")]
     pub(super) pod_resources: Option<Pod>,
 }
 
-/// All pods of the node.
+/// The answer to `List`: all pods of the node.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(super) struct ListResponse {
     #[prost(message, repeated, tag = "1")]
@@ -77,7 +77,7 @@ pub(super) struct ClaimResource {
     pub(super) device_name: String,
 }
 
-/// All devices of device plugins on this node.
+/// The answer to `GetAllocatableResources`: all devices of device plugins on this node.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(super) struct AllocatableResponse {
     #[prost(message, repeated, tag = "1")]

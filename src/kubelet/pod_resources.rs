@@ -16,16 +16,17 @@ const GET: &str = "/v1.PodResourcesLister/Get";
 const LIST: &str = "/v1.PodResourcesLister/List";
 const ALLOCATABLE: &str = "/v1.PodResourcesLister/GetAllocatableResources";
 
-/// The time limit for all requests for one pod. Kubelet usually answers within milliseconds. If it
-/// does not answer, kubelet's checkpoint is enough.
+/// The time limit for all requests for one pod. Kubelet usually answers within milliseconds. If
+/// kubelet does not answer, kubelet's checkpoint is enough.
 const WITHIN: Duration = Duration::from_secs(2);
-/// The upper bounds of the first pause, and of any pause, after kubelet refuses a call because of
-/// its rate limit. Kubelet allows 100 calls per second from all clients on the node together. The
-/// upper bound doubles with each retry. The pause is a random part of the upper bound.
+/// The upper bound of the first pause after kubelet refuses a call because of its rate limit.
+/// Kubelet allows 100 calls per second from all clients on the node together. The pause is a random
+/// part of the upper bound.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
+/// The largest upper bound. The upper bound doubles with each retry, up to this value.
 const LONGEST_PAUSE: Duration = Duration::from_millis(320);
 
-/// A client of kubelet's pod-resources API. It keeps the connection open.
+/// A client of kubelet's pod-resources API. The client keeps its connection open.
 #[derive(Debug)]
 pub struct PodResources {
     socket: PathBuf,
@@ -33,7 +34,7 @@ pub struct PodResources {
 }
 
 impl PodResources {
-    /// Creates a client of the API at `socket`. It does not connect yet.
+    /// Creates a client of the API at `socket`. Does not connect yet.
     pub fn at(socket: &Path) -> PodResources {
         PodResources {
             socket: socket.to_owned(),
@@ -41,14 +42,14 @@ impl PodResources {
         }
     }
 
-    /// The path of the socket.
+    /// Returns the path of the socket.
     pub fn socket(&self) -> &Path {
         &self.socket
     }
 
-    /// The devices of a pod. If the pod has no device of some resource in `resources`, the answer
-    /// also lists the resources that have devices on this node. If a request fails,
-    /// [`failure`](PodDevices::failure) contains its error.
+    /// Returns the devices of a pod. If the pod lacks a device of a resource in `resources`, the
+    /// answer also lists the resources that have devices on this node. If a request fails,
+    /// [`failure`](PodDevices::failure) contains the error.
     pub async fn devices_of(&self, namespace: &str, name: &str, resources: &[&str]) -> PodDevices {
         let until = Instant::now() + WITHIN;
         let mut devices = match self.pod(namespace, name, until).await {
@@ -65,7 +66,8 @@ impl PodResources {
         devices
     }
 
-    /// For each resource, the number of devices and how many are allocated to pods.
+    /// Returns for each resource the number of devices, and how many of them kubelet has allocated
+    /// to pods.
     ///
     /// # Errors
     /// When kubelet does not answer or does not offer the methods.
@@ -78,7 +80,7 @@ impl PodResources {
         counted.await.map_err(|error| self.error(error))
     }
 
-    /// A pod; `None` if kubelet does not know it.
+    /// Returns a pod, or `None` if kubelet does not know the pod.
     async fn pod(
         &self,
         namespace: &str,
@@ -102,8 +104,8 @@ impl PodResources {
         }
     }
 
-    /// The resources for which device plugins have devices; `None` when kubelet does not offer the
-    /// method.
+    /// Returns the resources for which device plugins have devices. `None` if kubelet does not
+    /// offer the method.
     async fn on_node(&self, until: Instant) -> Result<Option<Vec<String>>, GrpcError> {
         let answer: AllocatableResponse = match self.call(ALLOCATABLE, &(), until).await {
             Err(error) if error.is_not_offered() => return Ok(None),

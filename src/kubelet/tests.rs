@@ -1,4 +1,5 @@
-//! Answers of kubelet v1.36.3, byte for byte, and a fake server that injects faults.
+//! Tests the client with recorded answers of kubelet v1.36.3, and with a fake server that injects
+//! faults.
 
 use std::time::{Duration, Instant};
 
@@ -15,7 +16,7 @@ use fake::{FakeKubelet, NOT_FOUND, Reply, TOO_OFTEN};
 const GET: &[u8] = include_bytes!("tests/get.pb");
 /// `Get` of a pod with a claim (DRA).
 const GET_DRA: &[u8] = include_bytes!("tests/get-dra.pb");
-/// `List` with both pods.
+/// `List` with these two pods.
 const LIST: &[u8] = include_bytes!("tests/list.pb");
 /// `GetAllocatableResources`: four VFs on two NUMA nodes.
 const ALLOCATABLE: &[u8] = include_bytes!("tests/allocatable.pb");
@@ -47,7 +48,7 @@ fn a_real_kubelets_get_is_read() {
 }
 
 #[test]
-fn a_real_kubelets_claim_is_read_and_says_nothing_of_a_pci_address() {
+fn a_real_kubelets_claim_is_read_without_a_pci_address() {
     let devices = of_get(GET_DRA);
     assert_eq!(devices.dynamic().collect::<Vec<_>>(), [&vf1()]);
     assert_eq!(devices.containers[0].resources, []);
@@ -68,7 +69,7 @@ fn a_real_kubelets_list_and_its_allocatable_resources_are_read() {
 }
 
 #[test]
-fn an_answer_cut_off_anywhere_or_of_garbage_is_an_error_and_no_panic() {
+fn a_truncated_or_invalid_answer_causes_no_panic() {
     for length in 0..LIST.len() {
         let _ = ListResponse::decode(&LIST[..length]);
     }
@@ -111,14 +112,14 @@ fn captured(method: &str) -> Reply {
 }
 
 #[test]
-fn podresources_get_comes_first_and_is_all_when_the_pod_has_what_matters() {
+fn podresources_get_is_the_only_call_when_the_pod_has_every_resource() {
     let (devices, calls) = asked(&[VF], |method, _| captured(method));
     assert_eq!(devices, of_get(GET));
     assert_eq!(calls, ["Get"]);
 }
 
 #[test]
-fn podresources_list_takes_the_place_of_a_get_that_is_not_offered() {
+fn podresources_list_replaces_a_get_that_kubelet_does_not_offer() {
     for refusal in [
         Reply::Refusal(12, "unknown method Get for service v1.PodResourcesLister"),
         Reply::Refusal(2, "PodResources API Get method disabled"),
@@ -145,7 +146,7 @@ fn podresources_an_unknown_pod_is_code_unknown_and_no_failure() {
 }
 
 #[test]
-fn which_resources_are_devices_is_asked_only_for_one_that_the_pod_has_none_of() {
+fn the_client_asks_for_the_nodes_resources_only_if_the_pod_lacks_one() {
     let (devices, calls) = asked(&[VF, "bridge.network.kubevirt.io/br1"], |method, _| {
         captured(method)
     });
@@ -183,7 +184,7 @@ fn podresources_a_rate_limit_is_retried_and_reported_when_it_persists() {
 }
 
 #[test]
-fn a_kubelet_that_is_away_slow_or_something_else_is_one_line_with_socket_and_remedy() {
+fn every_failure_of_kubelet_is_one_line_with_socket_and_remedy() {
     let dir = tempfile::tempdir().unwrap();
     let socket = dir.path().join("none.sock");
     let away = ask(&socket, "default", "web", &[VF]).failure.unwrap();

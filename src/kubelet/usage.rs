@@ -11,11 +11,11 @@ pub struct Usage {
     pub resource: String,
     /// All devices.
     pub all: usize,
-    /// The devices that containers have.
+    /// The devices that kubelet has allocated to containers.
     pub in_use: usize,
 }
 
-/// Counts the devices of device plugins, and how many of them containers have.
+/// Counts the devices of device plugins, and how many of them kubelet has allocated to containers.
 pub(super) fn count(allocatable: AllocatableResponse, list: ListResponse) -> Vec<Usage> {
     let containers = list
         .pod_resources
@@ -31,8 +31,8 @@ pub(super) fn count(allocatable: AllocatableResponse, list: ListResponse) -> Vec
     usage.collect()
 }
 
-/// The devices of each resource. Several containers may list the same device, since kubelet
-/// allocates an init container's devices to later containers again.
+/// Returns the devices of each resource without duplicates. Several containers may list the same
+/// device, because kubelet allocates an init container's devices to later containers again.
 fn by_resource(
     pieces: impl IntoIterator<Item = DevicesOfResource>,
 ) -> BTreeMap<String, BTreeSet<String>> {
@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_counts_once_however_many_pieces_and_containers_have_it() {
+    fn a_device_in_several_pieces_and_containers_counts_once() {
         let container = |ids: &[&str]| ContainerResources {
             devices: ids.iter().map(|id| devices("a/vf", &[id])).collect(),
             ..ContainerResources::default()

@@ -8,24 +8,24 @@ use thiserror::Error;
 use crate::cni::json::same_key;
 use crate::cni::{JsonError, RawObject};
 
-/// The value of `bandwidth` (NPWG 1.3 §4.1.2.1.8). It limits at least one direction. A value that
-/// limits neither counts as absent.
+/// The value of `bandwidth` (NPWG 1.3 §4.1.2.1.8), which limits at least one direction. A value
+/// without a limit counts as absent.
 ///
-/// Its JSON has the format of CNI's capability `bandwidth`. Each rate has a burst, since the
-/// reference plugin requires one.
+/// Its JSON has the format of CNI's capability `bandwidth`. Each rate has a burst, because the
+/// reference plugin requires a burst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Bandwidth {
     /// The rate of traffic into the pod, in bits per second.
     #[serde(skip_serializing_if = "Option::is_none")]
     ingress_rate: Option<u64>,
-    /// The burst of this traffic, in bits.
+    /// The burst of traffic into the pod, in bits.
     #[serde(skip_serializing_if = "Option::is_none")]
     ingress_burst: Option<u64>,
     /// The rate of traffic out of the pod, in bits per second.
     #[serde(skip_serializing_if = "Option::is_none")]
     egress_rate: Option<u64>,
-    /// The burst of this traffic, in bits.
+    /// The burst of traffic out of the pod, in bits.
     #[serde(skip_serializing_if = "Option::is_none")]
     egress_burst: Option<u64>,
 }
@@ -33,14 +33,14 @@ pub struct Bandwidth {
 /// The smallest default burst in bits: 64 KiB, the size of the largest possible packet.
 const LEAST_BURST: u64 = 64 * 1024 * 8;
 
-/// The largest default burst in bits. Runtimes use this burst for the cluster network.
+/// The largest default burst in bits. Runtimes pass this burst for the cluster network.
 const MOST_BURST: u64 = i32::MAX as u64;
 
 /// The default burst in bits: a tenth of a second at the full rate, between [`LEAST_BURST`] and
 /// [`MOST_BURST`].
 ///
-/// If the burst is smaller than a packet, the packet is dropped. If the burst is large, short flows
-/// are not limited.
+/// The kernel drops a packet that is larger than the burst. With a large burst, the kernel does not
+/// limit short flows.
 fn default_burst(rate: u64) -> u64 {
     (rate / 10).clamp(LEAST_BURST, MOST_BURST)
 }
@@ -152,7 +152,7 @@ mod tests {
 
     // clause: NPWG-1.3 §4.1.2.1.8.2 default bursts
     #[test]
-    fn a_burst_that_is_not_given_is_a_tenth_of_a_second() {
+    fn the_default_burst_is_a_tenth_of_a_second() {
         let table = [
             (1_u64, LEAST_BURST),
             (1_000_000, LEAST_BURST),

@@ -8,14 +8,14 @@ use super::object_ref::ObjectRef;
 
 /// The parts of a NetworkAttachmentDefinition that an attachment needs (NPWG 1.3 §3.2).
 ///
-/// The configuration is not parsed here, so that an invalid configuration fails only its own
+/// This type keeps the configuration as text, so that an invalid configuration fails only its own
 /// attachment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Definition {
     /// The object's name.
     pub object: ObjectRef,
-    /// `spec.config`. If it is absent, the configuration with the object's name on the node's disk
-    /// applies (NPWG 1.3 §3.4.1).
+    /// `spec.config`. If this key is absent, the configuration with the object's name on the node's
+    /// disk applies (NPWG 1.3 §3.4.1).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config: Option<String>,
     /// The resource whose devices the network uses, from the annotation
@@ -36,8 +36,8 @@ impl Definition {
         Self::from_parts(object, config.unwrap_or_default())
     }
 
-    /// Reads a definition from an object and the `spec.config` that the caller has taken out of it.
-    /// This avoids a copy of a large configuration.
+    /// Reads a definition from `object` and its `spec.config`, which the caller has removed from
+    /// `object`. So Jackfield does not copy a large configuration.
     ///
     /// # Errors
     ///

@@ -31,7 +31,7 @@ fn ips<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<RequestedIp>, D::Error
 }
 
 impl IpamClaim {
-    /// Reads an object of either API group of the specification (NPWG 1.3 §8.1 and §8.2.1).
+    /// Reads an object of one of the two API groups in the specification (NPWG 1.3 §8.1, §8.2.1).
     ///
     /// # Errors
     ///

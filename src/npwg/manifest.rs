@@ -11,7 +11,7 @@ use super::requested_ip::RequestedIpError;
 pub(crate) struct Manifest<'a>(pub(crate) &'a Value);
 
 impl<'a> Manifest<'a> {
-    /// The object's name; without a namespace, the object is in `default`.
+    /// Returns the object's namespace and name. An object without a namespace is in `default`.
     pub(crate) fn object(self) -> Result<ObjectRef, ManifestError> {
         let name = self.text("/metadata/name")?.ok_or(ManifestError::NoName)?;
         let namespace = self.text("/metadata/namespace")?.unwrap_or("default");
@@ -34,7 +34,7 @@ impl<'a> Manifest<'a> {
         }
     }
 
-    /// The string at a JSON pointer.
+    /// Returns the string at a JSON pointer; `None` for an absent or empty string.
     pub(crate) fn text(self, pointer: &str) -> Result<Option<&'a str>, ManifestError> {
         match self.0.pointer(pointer) {
             None | Some(Value::Null) => Ok(None),
@@ -43,7 +43,7 @@ impl<'a> Manifest<'a> {
         }
     }
 
-    /// The strings of the list at a JSON pointer.
+    /// Returns the strings of the list at a JSON pointer. An absent list counts as empty.
     pub(crate) fn texts(self, pointer: &str) -> Result<Vec<&'a str>, ManifestError> {
         let not_list = || ManifestError::NotList(path(pointer));
         match self.0.pointer(pointer) {

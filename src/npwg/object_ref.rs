@@ -10,9 +10,9 @@ use crate::cni::json::excerpt;
 
 /// A namespaced object: `namespace/name`.
 ///
-/// The namespace is a DNS-1123 label. The name consists of such labels, separated by periods (NPWG
-/// 1.3 §3.3). The specification recommends at most 63 characters per label of the name. This type
-/// only limits the name to 253 characters, as Kubernetes does.
+/// The namespace is a DNS-1123 label. The name consists of DNS-1123 labels, separated by periods
+/// (NPWG 1.3 §3.3). The specification recommends at most 63 characters for each label of the name.
+/// This type limits only the whole name, to 253 characters, as Kubernetes does.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct ObjectRef {
@@ -21,11 +21,11 @@ pub struct ObjectRef {
 }
 
 impl ObjectRef {
-    /// The object with this namespace and name.
+    /// Returns the object with this namespace and name.
     ///
     /// # Errors
     ///
-    /// [`ObjectRefError`] when either is not a valid name.
+    /// [`ObjectRefError`] if the namespace or the name is not valid.
     pub fn new(namespace: &str, name: &str) -> Result<Self, ObjectRefError> {
         if !is_label(namespace) {
             return Err(ObjectRefError::new("the namespace of an object", namespace));

@@ -1,4 +1,4 @@
-//! A port of the host that is forwarded to the pod.
+//! A port of the host that a plugin forwards to the pod.
 
 use std::net::IpAddr;
 use std::num::NonZeroU16;
@@ -20,7 +20,7 @@ pub struct PortMapping {
     /// The protocol of both ports.
     pub protocol: Protocol,
     /// The host's address to listen on. The specification does not define this key, but the portmap
-    /// plugin and Multus do.
+    /// plugin and Multus support it.
     #[serde(rename = "hostIP", skip_serializing_if = "Option::is_none")]
     pub host_ip: Option<IpAddr>,
 }

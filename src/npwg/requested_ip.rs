@@ -11,7 +11,8 @@ use crate::cni::json::excerpt;
 
 /// An address with an optional prefix length: one element of `ips` (NPWG 1.3 §4.1.2.1.3).
 ///
-/// The prefix length stays optional, since only the plugin knows whether it needs one.
+/// The prefix length stays optional, because only the plugin knows whether it needs a prefix
+/// length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct RequestedIp {

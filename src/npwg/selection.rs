@@ -1,4 +1,4 @@
-//! The networks that a pod selects, and its requests for each.
+//! The networks that a pod selects, and the pod's requests for each network.
 
 use std::net::IpAddr;
 
@@ -41,8 +41,9 @@ pub const MAX_GATEWAYS: usize = 64;
 
 /// One network that a pod selects, with the pod's requests (NPWG 1.3 §4.1.2.1).
 ///
-/// Each value is valid by itself. The module `plan` checks the rules that need more than one value,
-/// such as unique interface names, `ips` without a claim, and declared capabilities.
+/// Each value is valid by itself. The module `plan` checks the rules that need more than one value:
+/// for example, interface names are unique, `ips` excludes a claim, and a plugin declares each
+/// requested capability.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Selection {
     /// The definition.
@@ -67,7 +68,8 @@ pub struct Selection {
     pub ipam_claim: Option<String>,
     /// `deviceID`, a key of Multus that the specification does not define.
     pub device_id: Option<String>,
-    /// Keys that the specification reserves but does not define. Most of them are typos.
+    /// Keys without a period that the specification does not define. Most of these keys are typos,
+    /// because the specification reserves keys without a period.
     pub unknown_keys: Vec<String>,
 }
 
@@ -91,8 +93,8 @@ impl Selection {
         }
     }
 
-    /// Reads the annotation that replaces the cluster network. It selects exactly one network, as a
-    /// name or as a JSON list.
+    /// Reads the annotation that replaces the cluster network. This annotation selects exactly one
+    /// network, by a name or by a JSON list.
     ///
     /// # Errors
     ///
@@ -146,7 +148,7 @@ pub enum SelectionError {
     /// One network is invalid.
     #[error("network {position}{name}: {source}")]
     Element {
-        /// The network's place in the list, from 1.
+        /// The network's position in the list, from 1.
         position: usize,
         /// The network's name in parentheses, if it has one.
         name: String,
@@ -157,9 +159,9 @@ pub enum SelectionError {
     /// Two networks have the key `default-route`.
     #[error("networks {first} and {second} both have the key \"default-route\"; keep it in one")]
     DefaultRouteTwice {
-        /// The place of the first network, from 1.
+        /// The position of the first network, from 1.
         first: usize,
-        /// The place of the second network, from 1.
+        /// The position of the second network, from 1.
         second: usize,
     },
     /// A selected network and the network that replaces the cluster network both have the key

@@ -12,11 +12,11 @@ mod merge;
 pub use merge::merge_status;
 
 /// The key with which the first entry of an ADD lists the other entries of the ADD. A later ADD of
-/// the same pod finds them by this key.
+/// the same pod finds all these entries by this key.
 const ATTACHED: &str = "io.jackfield.attached";
 
-/// One element of the status annotation (NPWG 1.3 §5.3). The keys are written in the order in which
-/// the specification defines them.
+/// One element of the status annotation (NPWG 1.3 §5.3). The fields have the order of the keys in
+/// the specification.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StatusEntry {
     /// `name`: the definition as `namespace/name`, or the name of the cluster network.
@@ -37,7 +37,7 @@ pub struct StatusEntry {
     /// `mtu`: the MTU of the interface in bytes, a key of Multus.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mtu: Option<u32>,
-    /// `default`: whether this is the cluster network; always written.
+    /// `default`: whether the entry describes the cluster network. Every entry has this key.
     #[serde(default, deserialize_with = "null_is_default")]
     pub default: bool,
     /// `dns`.
@@ -116,8 +116,8 @@ impl StatusEntry {
     /// The entry of one attachment (NPWG 1.3 §5.1.1, §5.3.2.1, §5.3.3.1, §5.3.4.1).
     ///
     /// Interface, MAC and MTU come from the first interface of the result that is in a sandbox. If
-    /// the result lists no interfaces, as in 0.1.0 and 0.2.0, the entry has the requested name. If
-    /// the result lists only host interfaces, the entry has no interface.
+    /// the result lists no interfaces, as in CNI 0.1.0 and 0.2.0, the entry has the requested
+    /// interface name. If the result lists only host interfaces, the entry has no interface.
     #[must_use]
     pub fn from_result(source: StatusSource<'_>) -> Self {
         let nothing = CniResult::default();
@@ -178,11 +178,11 @@ impl StatusDns {
     }
 }
 
-/// The addresses of the interface in the sandbox.
+/// Returns the addresses of the interface in the sandbox.
 ///
-/// If the interface has none, returns the addresses without an interface index. Some plugins return
-/// an interface in the sandbox, but addresses without an index. Runtimes also use these addresses
-/// for the pod.
+/// If no address belongs to this interface, returns the addresses without an interface index. Some
+/// plugins return an interface in the sandbox, but addresses without an index. Runtimes also use
+/// these addresses for the pod.
 fn addresses(result: &CniResult, sandbox: Option<usize>, style: StatusAddresses) -> Vec<String> {
     let of = |interface: Option<usize>| -> Vec<String> {
         let ips = result.ips.iter().filter(|ip| ip.interface == interface);

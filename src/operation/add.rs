@@ -20,7 +20,7 @@ use crate::npwg::StatusEntry;
 use crate::plan::{PlanError, Reason};
 use adding::Adding;
 
-/// ADD reserves a quarter of its time for unwinding.
+/// ADD reserves a quarter of its time for the rollback.
 const KEPT_FOR_UNWINDING: u32 = 4;
 
 /// The outcome of a successful ADD.
@@ -36,9 +36,9 @@ pub struct Added {
 /// Attaches a pod.
 ///
 /// # Errors
-/// Any failure of a step. Before it returns the error, ADD detaches everything that it has
-/// attached. If a part cannot be detached, the journal records that part as owed, and the error
-/// also contains the failure to detach it.
+/// The failure of any step. Before ADD returns the error, it detaches everything that it has
+/// attached. If ADD cannot detach a part, the journal records that part as owed. The error then
+/// also contains the failure to detach.
 pub fn add(context: &Context<'_>) -> Result<Added, Failure> {
     let call = &context.request.call;
     let key = context.key()?;
@@ -118,9 +118,9 @@ fn open_netns(context: &Context<'_>) -> Result<PodNetns, Failure> {
     Ok(netns)
 }
 
-/// Creates events that explain why nothing is attached. For a missing or broken network, the event
-/// has the same `reason` as an event of Multus. The runtime gets the error in any case, so this
-/// ignores a failure to create the events.
+/// Creates the prepared events, and a warning for each problem of a network. The `reason` of the
+/// warning is the one that Multus uses. Ignores a failure to create the events, because the runtime
+/// gets the error in any case.
 fn tell_problems(context: &Context<'_>, prepared: &Prepared) {
     let missing = |problem: &&PlanError| problem.code() == code::NETWORK;
     let problems = prepared.problems.iter().filter(missing);
@@ -138,8 +138,8 @@ fn tell_problems(context: &Context<'_>, prepared: &Prepared) {
 fn settle_earlier(context: &Context<'_>, key: &Key) -> Result<(), Failure> {
     let sandbox = match context.host.journal.find(key)? {
         Lookup::Found(sandbox) => sandbox,
-        // The ADD that wrote this record was killed before it started a delegate, so nothing is
-        // attached.
+        // The ADD that wrote this record was killed before it started a delegate, or a power loss
+        // destroyed the record. In both cases the pod has no attachment.
         Lookup::CutOff => return Ok(context.host.journal.forget(key)?),
         Lookup::Absent | Lookup::Quarantined(_) => return Ok(()),
     };

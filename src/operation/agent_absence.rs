@@ -17,8 +17,8 @@ use crate::request::{NodeConfig, Source};
 /// The file that exists while the agent is absent. Its modification time is the start of the
 /// absence.
 const SILENT: &str = "agent-silent";
-/// The file whose modification time is the time of the agent's last answer to STATUS. It is written
-/// only if `statusNeedsAgent` is set.
+/// The file whose modification time is the time of the agent's last answer to STATUS. STATUS writes
+/// the file only if `statusNeedsAgent` is set.
 const ANSWERED: &str = "agent-answered";
 
 /// Records after a call whether the agent answered. If this is the first answer after an absence,
@@ -30,7 +30,7 @@ pub fn keep(host: &Host<'_>, config: &NodeConfig) -> Option<Duration> {
     match age {
         Some(_) if answers && silent.remove() => age,
         None if !answers => {
-            // If the file cannot be written, this absence is not reported.
+            // If the file cannot be written, Jackfield does not report this absence.
             let _ = silent.date_now();
             None
         }
@@ -38,8 +38,8 @@ pub fn keep(host: &Host<'_>, config: &NodeConfig) -> Option<Duration> {
     }
 }
 
-/// Returns the file for the time of the agent's last answer, or `None` if manifests in a folder
-/// replace the cluster.
+/// Returns the file with the time of the agent's last answer. Returns `None` if Jackfield reads
+/// manifests from a folder instead of asking an agent.
 pub(super) fn last_answer(host: &Host<'_>, config: &NodeConfig) -> Option<Dated> {
     Dated::of(host, config, ANSWERED)
 }
@@ -96,8 +96,8 @@ impl Dated {
         SystemTime::now().duration_since(dated.ok()?).ok()
     }
 
-    /// Removes the file and returns whether this call removed it. Only one of several concurrent
-    /// calls does.
+    /// Removes the file and returns whether this call removed it. If several calls try at the same
+    /// time, only one call removes the file.
     fn remove(&self) -> bool {
         fs::remove_file(&self.0).is_ok()
     }
@@ -112,7 +112,7 @@ mod tests {
     const MINUTE: Duration = Duration::from_secs(60);
 
     #[test]
-    fn a_date_is_written_and_no_other_file_is_touched_under_its_name() {
+    fn a_date_is_written_but_never_through_a_symlink() {
         let base = tempfile::tempdir().unwrap();
         let dated = Dated(base.path().join("run/agent-silent"));
         assert_eq!(dated.age(), None);

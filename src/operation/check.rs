@@ -50,7 +50,7 @@ pub fn check(context: &Context<'_>) -> Result<Vec<StatusEntry>, Failure> {
     }
     let warnings = functions::prove(context, sandbox.header.attachments.iter())?;
     context.note_warnings(&warnings);
-    // The CHECK has succeeded, so a failure to create the events does not fail it.
+    // A failure to create the events does not fail the CHECK, which has succeeded.
     if let Err(untold) = context.tell(sandbox.header.pod.as_ref(), outvoted) {
         context.note(Note::Tolerated(untold.into()));
     }
@@ -118,7 +118,8 @@ fn prove_one(
     Ok(proof)
 }
 
-/// The recorded sandbox, or a reconstruction of it if a plugin other than Jackfield attached it.
+/// Returns the recorded sandbox. Reconstructs the sandbox if a plugin other than Jackfield attached
+/// it.
 fn on_record(
     context: &Context<'_>,
     key: &Key,

@@ -2,8 +2,7 @@
 //! §4.1.2.1.9).
 //!
 //! The change belongs to that attachment. ADD records the change before making it, and DEL of the
-//! attachment undoes it. The results of the other attachments no longer contain the replaced
-//! routes.
+//! attachment undoes it. ADD removes the replaced routes from the results of all attachments.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::Path;
@@ -16,12 +15,12 @@ use crate::journal::{RouteChange, Sandbox};
 use crate::kernel::{DefaultRoute, Family, KernelError, PodLinks, PodNetns};
 use crate::plan::Attachment;
 
-/// The metric of the first gateway if there are several. Each further gateway gets the next higher
-/// metric.
+/// The metric of the first gateway of a family, if the family has several gateways. Each further
+/// gateway gets the next higher metric.
 const FIRST_METRIC: u32 = 100;
 
-/// Plans the change that replaces the default routes by routes via `gateways`, separately for IPv4
-/// and IPv6. An empty list removes the default routes of both families.
+/// Plans the change that replaces the default routes by routes via `gateways`. A family without a
+/// gateway keeps its default routes, but an empty list removes those of both families.
 ///
 /// # Errors
 /// If the routes cannot be read.
@@ -46,8 +45,8 @@ pub fn plan(
     Ok(RouteChange { removed, added })
 }
 
-/// Whether `gateways` replace the default routes of `family`. An empty list removes them for both
-/// families.
+/// Whether `gateways` replace the default routes of `family`. An empty list removes the default
+/// routes of both families.
 fn takes(gateways: &[IpAddr], family: Family) -> bool {
     gateways.is_empty()
         || gateways
@@ -154,9 +153,9 @@ pub fn reflected(sandbox: &Sandbox) -> Vec<Option<CniResult>> {
     results
 }
 
-/// Returns the [`reflected`] results for the runtime and for network-status. The attachment with
-/// the new default routes also lists these routes (CNI 1.1.0 §5 ADD Success: routes). CHECK passes
-/// the reflected results to the plugins instead, because the plugins did not create the new routes.
+/// Returns the results for the runtime and for network-status: the [`reflected`] results with the
+/// new default routes (CNI 1.1.0 §5 ADD Success: routes). CHECK passes only the reflected results
+/// to the plugins, because the plugins did not create the new routes.
 pub fn answered(sandbox: &Sandbox) -> Vec<Option<CniResult>> {
     let mut results = reflected(sandbox);
     let attachments = sandbox.header.attachments.iter().zip(&sandbox.progress);
@@ -175,7 +174,7 @@ pub fn answered(sandbox: &Sandbox) -> Vec<Option<CniResult>> {
     results
 }
 
-/// Converts a route that Jackfield added to the form in which a plugin would report it.
+/// Writes an added route as a plugin would report it in its result.
 fn as_answered(route: &DefaultRoute) -> Option<Route> {
     let gateway = route.next_hops.first()?.gateway?;
     let any: IpAddr = match route.family {

@@ -7,8 +7,8 @@ use super::{Context, Failure, Note, readiness_indicator, recovery};
 use crate::journal::{Key, Lookup, Sandbox};
 use crate::kernel::PodNetns;
 
-/// DEL reserves half of its time for detaching. It waits for the cluster network at most during the
-/// first half.
+/// DEL reserves half of its time for detaching. DEL waits for the cluster network for at most the
+/// other half.
 const KEPT_FOR_DETACHING: u32 = 2;
 
 /// Detaches a pod. Succeeds if the sandbox is unknown or already detached (CNI 1.1.0 §2 DEL).
@@ -25,7 +25,7 @@ pub fn del(context: &Context<'_>) -> Result<(), Failure> {
 
 /// Refuses the network namespace that Jackfield itself runs in, because its interfaces belong to
 /// the node. A runtime can override this with `CNI_NETNS_OVERRIDE`. Accepts a path that cannot be
-/// opened, because the pod of such a path is deleted.
+/// opened, because the pod with that path no longer exists.
 fn refuse_own_netns(context: &Context<'_>) -> Result<(), Failure> {
     let call = &context.request.call;
     let Some(path) = call.netns.as_deref().filter(|_| !call.netns_override) else {
@@ -60,8 +60,8 @@ fn locked(context: &Context<'_>, key: &Key) -> Result<(), Failure> {
 
 /// Detaches a recorded sandbox. Waits for the cluster network first, as ADD does (NPWG 1.3 §6.1.2).
 fn recorded(context: &Context<'_>, key: &Key, sandbox: Sandbox) -> Result<(), Failure> {
-    // If the recorded namespace is gone, the pod is gone, and a path such as `/proc/PID/ns/net` may
-    // now refer to the namespace of an unrelated process.
+    // If the recorded namespace is gone, do not check the path from the runtime. A path such as
+    // `/proc/PID/ns/net` may now refer to the namespace of an unrelated process.
     if has_netns(&sandbox.header) {
         refuse_own_netns(context)?;
     }

@@ -20,8 +20,8 @@ pub(super) struct Delegates<'a> {
 }
 
 impl<'a> Delegates<'a> {
-    /// Creates the caller for the plugins of `attachment`. `runtime` is the value of CNI_ARGS for
-    /// the sandbox.
+    /// Prepares the calls of the plugins of `attachment`. `runtime` is the value of CNI_ARGS that
+    /// the runtime passed for the sandbox.
     pub(super) fn new(
         context: &'a Context<'a>,
         attachment: &'a Attachment,

@@ -61,8 +61,8 @@ pub fn detach(context: &Context<'_>, sandbox: Sandbox, why: Detachment) -> Resul
     Err(owe(context, &key, owed))
 }
 
-/// Drops the pending publications of a static pod after its last sandbox is gone. They wait for the
-/// mirror pod, which may never appear now.
+/// Drops the pending publications of a static pod after its last sandbox is gone. The publications
+/// wait for the pod's mirror pod, which may never appear now.
 fn forget_static_pod(context: &Context<'_>, sandbox: &Sandbox) {
     if let Some(pod) = &sandbox.header.pod
         && pod.uid.as_deref().is_some_and(is_of_static_form)
@@ -121,9 +121,9 @@ pub(super) fn attempt(
 
 /// Returns the path of the network namespace to pass to delegates. This is CNI_NETNS of a DEL from
 /// the runtime, or else the recorded path. The runtime may leave CNI_NETNS out even while the pod
-/// exists (CNI 1.1.0 §2 DEL). A path is used only if it still refers to the recorded namespace,
-/// because it may now belong to another pod. If the record has no identity of the namespace,
-/// CNI_NETNS is used without this check.
+/// exists (CNI 1.1.0 §2 DEL). Returns a path only if the path still refers to the recorded
+/// namespace, because the path may now belong to another pod. If the record has no identity of the
+/// namespace, returns CNI_NETNS without this check.
 fn netns(context: &Context<'_>, sandbox: &Sandbox, why: Detachment) -> Option<PathBuf> {
     let header = &sandbox.header;
     if why == Detachment::Runtime
@@ -136,15 +136,15 @@ fn netns(context: &Context<'_>, sandbox: &Sandbox, why: Detachment) -> Option<Pa
     recorded_netns(header, &path).map(|_| path)
 }
 
-/// Opens the network namespace at `path` if its identity is the recorded identity. If the record
-/// has no identity, no namespace matches.
+/// Opens the network namespace at `path` if it is the recorded namespace. Returns `None` if the
+/// record has no identity of the namespace.
 pub(super) fn recorded_netns(header: &Header, path: &Path) -> Option<PodNetns> {
     let netns = PodNetns::open(path).ok()?;
     (netns.id().to_string() == header.netns_id).then_some(netns)
 }
 
-/// Detaches `attachment` of `sandbox`. The attachment may have the network's current configuration
-/// instead of the recorded one.
+/// Detaches `attachment` of `sandbox`. `attachment` has either the recorded or the current
+/// configuration of its network.
 pub(super) fn detach_one(
     context: &Context<'_>,
     sandbox: &Sandbox,

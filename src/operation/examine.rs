@@ -6,8 +6,8 @@ use crate::npwg::ObjectRef;
 use crate::plan;
 use crate::verify::IntendedFunction;
 
-/// The number of definitions per question. It is small because the answer contains each definition
-/// in full.
+/// The number of definitions per question. The number is small because the answer contains each
+/// definition in full.
 const AT_ONCE: usize = 8;
 
 /// A network to which pods can be attached.
@@ -25,7 +25,7 @@ pub struct Examined {
     pub problems: Vec<String>,
 }
 
-/// Examines the administrator's networks and `definitions`.
+/// Examines the networks in the node configuration, and the networks of `definitions`.
 ///
 /// # Errors
 /// If the cluster does not answer. Problems of a network are in [`Examined::problems`] instead.

@@ -20,7 +20,8 @@ use crate::verify::Finding;
 /// A failure of a verb. Its `Display` is the message for the runtime, in one line.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
-    /// Jackfield runs as a delegate of another Jackfield, or the variable for the depth is invalid.
+    /// Jackfield runs as a delegate of another Jackfield, or the environment variable that counts
+    /// nested calls is invalid.
     #[error(transparent)]
     Depth(#[from] DepthError),
     /// Jackfield's own program cannot be determined, so it cannot be excluded as a delegate.
@@ -51,12 +52,13 @@ pub enum Failure {
     /// The cluster network is not ready.
     #[error("the cluster network is not ready: {} does not exist; try again later", .0.display())]
     NotReady(PathBuf),
-    /// The cluster did not answer.
+    /// The cluster did not answer, or Jackfield could not publish a status or an event.
     #[error(transparent)]
     Cluster(#[from] ClusterError),
     /// The pod in the cluster has another UID than the pod in the call.
     #[error(
-        "pod {pod}: the runtime has UID {asked}, the cluster {known}; wait for the pod to be recreated"
+        "pod {pod}: the runtime has UID {asked}, but the cluster has UID {known}; wait for the pod \
+         to be recreated"
     )]
     OtherPod {
         /// Namespace and name.
@@ -84,16 +86,16 @@ pub enum Failure {
         .0.container, .0.ifname
     )]
     AlreadyAttached(Key),
-    /// CHECK of a sandbox that was never attached on this node.
+    /// The runtime called CHECK for a sandbox that is not attached on this node.
     #[error("container {}, interface {} is not on record; ADD it first", .0.container, .0.ifname)]
     NotOnRecord(Key),
-    /// CHECK of a sandbox with a damaged record.
+    /// The runtime called CHECK for a sandbox with a damaged record.
     #[error(
         "container {0}: its record was damaged, so its attachments are unknown; \
          delete the pod, so that its DEL detaches what it can find"
     )]
     RecordLost(ContainerId),
-    /// CHECK of a sandbox after an interrupted ADD.
+    /// The runtime called CHECK for a sandbox whose ADD was interrupted.
     #[error("container {0}: its ADD was interrupted; DEL it and ADD it again")]
     Incomplete(ContainerId),
     /// A plugin failed on ADD, CHECK or STATUS.
@@ -147,7 +149,7 @@ pub enum Failure {
     #[error(transparent)]
     Kernel(#[from] KernelError),
     /// The list of attachments that GC must keep cannot be read.
-    #[error("{0}; nothing is collected")]
+    #[error("{0}; GC collects nothing")]
     ValidAttachments(#[source] cni::JsonError),
     /// STATUS found a reason why no ADD could succeed.
     #[error("{0}")]
@@ -155,10 +157,10 @@ pub enum Failure {
     /// Several independent steps failed.
     #[error("{}", joined(.0, "; also "))]
     Several(Vec<Failure>),
-    /// A part of the sandbox is still attached. A retry will detach it.
+    /// A part of the sandbox is still attached. Jackfield will retry the detachment.
     #[error("{}", teardown(.0))]
     Owed(Vec<Failure>),
-    /// A call failed, and so did the clean-up after it.
+    /// A call failed, and the clean-up after this failure failed too.
     #[error("{cause} (and then: {})", after(.cause, .cleanup))]
     Unwinding {
         /// The first failure.
@@ -191,10 +193,10 @@ impl Failure {
         }
     }
 
-    /// Combines the failures of independent steps into one, if there are any.
+    /// Combines the failures of independent steps into one failure.
     ///
     /// # Errors
-    /// The combined failure.
+    /// The combined failure, unless `causes` is empty.
     pub fn of(mut causes: Vec<Failure>) -> Result<(), Failure> {
         match causes.len() {
             0 => Ok(()),
@@ -205,7 +207,7 @@ impl Failure {
 }
 
 /// Formats the failure of a clean-up after `first`. A plugin that refuses its configuration on ADD
-/// usually returns the same error on DEL. The text contains such an error only once.
+/// usually returns the same error on DEL. The text does not repeat such an error.
 fn after(first: &Failure, cleanup: &Failure) -> String {
     match (first, cleanup) {
         (Failure::Delegate(_, cause), Failure::Owed(debts)) => {
@@ -272,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plugin_that_refuses_del_as_it_refused_add_is_quoted_once() {
+    fn the_same_refusal_of_add_and_del_is_quoted_once() {
         let twice = rolled_back("bad mode");
         assert_eq!(twice.matches("bad mode").count(), 1, "{twice}");
         assert!(twice.contains("plugin macvlan: DEL: the same"), "{twice}");

@@ -1,9 +1,9 @@
 //! GC: frees the resources of sandboxes that the runtime no longer lists (CNI 1.1.0 §2 GC).
 //!
-//! GC first calls DEL for the recorded sandboxes that the runtime no longer lists, because hardly
-//! any plugin frees on GC what it frees on DEL. Then it calls GC of every network's plugins with
-//! the remaining attachments of that network. The runtime lists a sandbox only as (container,
-//! eth0). The journal also contains its further interfaces: net1, net2 and so on.
+//! GC first calls DEL for the recorded sandboxes that the runtime no longer lists, because few
+//! plugins free on GC everything that they free on DEL. Then it calls GC of every network's plugins
+//! with the remaining attachments of that network. The runtime lists a sandbox only as (container,
+//! eth0). GC finds the further interfaces of the sandbox (net1, net2 and so on) in the journal.
 
 mod attached;
 mod networks;
@@ -41,8 +41,8 @@ pub struct Collected {
     pub left: usize,
 }
 
-/// Detaches every recorded sandbox that the configuration on stdin does not list as valid. Does
-/// nothing if the configuration has no such list.
+/// Detaches every recorded sandbox that the configuration on stdin does not list as valid, then
+/// calls GC of the networks' plugins. Does nothing if the configuration has no such list.
 ///
 /// # Errors
 /// All failures, combined. A failure to detach a sandbox or to call a plugin does not stop GC, but
@@ -85,8 +85,8 @@ impl Gc<'_> {
         let named = named.iter().map(|it| (&it.container_id, &it.ifname));
         let named: HashSet<(&ContainerId, &InterfaceName)> = named.collect();
         let is_named = |key: &Key| named.contains(&(&key.container, &key.ifname));
-        // GC asks the cluster only after the detachments, so that a missing answer does not delay
-        // them.
+        // GC asks the cluster only after the detachments, so that a missing answer cannot delay the
+        // detachments.
         let context = self.context.sparing(KEPT);
         let (keys, damaged) = context.host.journal.keys_and_damaged()?;
         for damaged in damaged {
@@ -124,8 +124,8 @@ impl Gc<'_> {
         others_wait: bool,
     ) -> Result<(), Failure> {
         if context.left() < LEAST {
-            // No DEL was tried, so the journal does not count the sandbox as owed. Keep the
-            // attachments of the sandbox, so that no plugin frees their resources.
+            // Keep the attachments of this sandbox, so that no plugin frees the resources of the
+            // attachments. The detachment is not owed, because GC has not tried it.
             self.attached.keep(seen);
             self.collected.left += 1;
             return Ok(());
@@ -158,7 +158,7 @@ impl Gc<'_> {
 
     /// Calls GC of every network's plugins with the remaining attachments of that network. The
     /// networks share the remaining time equally. Calls no plugin if the attachments of a live
-    /// container are unknown, because the plugin would free the resources of that container.
+    /// container are unknown, because plugins would free the resources of that container.
     fn tell_networks(&mut self, named: &[ValidAttachment]) {
         let context = self.context;
         let cache = MultusCache::new(&context.request.config.cni_dir);

@@ -51,9 +51,10 @@ impl Inquiry {
         }
     }
 
-    /// Returns the question for the cluster. Returns `None` if all networks in the node
-    /// configuration are on this node, and the call has no pod or passes annotations that select no
-    /// network. The call then needs neither the agent nor the API server.
+    /// Returns the question for the cluster. Returns `None` if the call needs neither the agent nor
+    /// the API server. For that, all networks in the node configuration must be defined on this
+    /// node. In addition, the call must either have no pod or pass annotations that select no
+    /// network.
     pub(super) fn question(&self, context: &Context<'_>, patience: Duration) -> Option<Question> {
         let config = &context.request.config;
         let selects_nothing = self.annotations == Some(PodAnnotations::default());
@@ -73,8 +74,8 @@ impl Inquiry {
         })
     }
 
-    /// Checks that the pod in the answer has the UID that the runtime passed. The call may be about
-    /// a deleted pod, and a new pod may have its name.
+    /// Checks that the pod in the answer has the UID that the runtime passed. A call may be about a
+    /// deleted pod while a new pod has the same name.
     ///
     /// # Errors
     /// If the UIDs differ.
@@ -152,14 +153,14 @@ fn runtime_object(context: &Context<'_>) -> Result<RawObject, Failure> {
         .map_err(Failure::RuntimeConfig)
 }
 
-/// Whether all networks that the node configuration names are defined on this node, so that
-/// Jackfield need not ask the cluster for them.
+/// Whether Jackfield can read all networks in the node configuration without asking the cluster.
+/// This requires a cluster network on this node and no default networks.
 pub(super) fn are_on_disk(config: &NodeConfig) -> bool {
     is_on_disk(&config.cluster_network) && config.default_networks.is_empty()
 }
 
-/// Whether the cluster network is defined on this node, so that Jackfield need not ask the cluster
-/// for it.
+/// Whether the node configuration contains the cluster network itself or the path of its file, so
+/// that Jackfield need not ask the cluster.
 pub(super) fn is_on_disk(network: &ClusterNetwork) -> bool {
     match network {
         ClusterNetwork::Named(name) => name.starts_with('/'),

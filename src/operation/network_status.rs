@@ -40,8 +40,8 @@ pub(super) fn entries(
     entries
 }
 
-/// Builds the event that lists all attachments of a pod. The `reason` and the wording are those of
-/// Multus.
+/// Builds the event that lists all attachments of a pod, with the `reason` and the wording that
+/// Multus uses.
 pub(super) fn added(sandbox: &Sandbox) -> Event {
     let part = |(attachment, attached): (&Attachment, &Progress)| {
         let ips = attached.result.iter().flat_map(|result| &result.ips);

@@ -63,8 +63,8 @@ pub(super) fn named(context: &Context<'_>, answer: &Answer) -> (Named, Vec<Named
     (cluster, others)
 }
 
-/// Asks the cluster for the networks that the node configuration names. Returns an empty answer
-/// without asking if all of them are on this node.
+/// Asks the cluster for the networks that the node configuration names. If all these networks are
+/// defined on this node, does not ask and returns an empty answer.
 ///
 /// # Errors
 /// If the cluster does not answer by `until`.
@@ -75,10 +75,10 @@ pub(super) fn answer(context: &Context<'_>, until: Instant) -> Result<Answer, Cl
     }
 }
 
-/// As [`answer`], but if there is nothing to ask, checks that the cluster answers at all.
+/// Asks as [`answer`] does. If there is nothing to ask, checks that the cluster answers at all.
 ///
 /// # Errors
-/// If the cluster does not answer.
+/// If the cluster does not answer by `until`.
 pub(super) fn ask(context: &Context<'_>, until: Instant) -> Result<Answer, ClusterError> {
     if question(context).is_none() {
         context.host.cluster.ready(until)?;
@@ -92,7 +92,7 @@ fn question(context: &Context<'_>) -> Option<Question> {
     is_needed.then(|| definitions(context, administrators_definitions(config)))
 }
 
-/// Builds a question for definitions, without a pod.
+/// Builds the question for the definitions of `networks`, without a pod.
 pub(super) fn definitions(context: &Context<'_>, networks: Vec<ObjectRef>) -> Question {
     let config = &context.request.config;
     Question {
@@ -103,8 +103,8 @@ pub(super) fn definitions(context: &Context<'_>, networks: Vec<ObjectRef>) -> Qu
     }
 }
 
-/// Finds the network of an attachment with its current configuration. Returns `None` if the network
-/// is not found by `until`, or if the policy does not allow it for `pod`.
+/// Finds the current configuration of an attachment's network. Returns `None` if the network is not
+/// found by `until`, or if the policy does not allow the network for `pod`.
 pub(super) fn find(
     context: &Context<'_>,
     attachment: &Attachment,
@@ -162,8 +162,8 @@ impl KnownNetwork {
         })
     }
 
-    /// Calls GC of the network's plugins, unless their CNI version has no GC or the configuration
-    /// disables it.
+    /// Calls GC of the network's plugins. Calls no plugin if their CNI version has no GC, or if the
+    /// network's configuration disables GC.
     pub(super) fn gc(
         &self,
         context: &Context<'_>,
@@ -175,7 +175,7 @@ impl KnownNetwork {
         collected.map_err(|causes| Failure::Delegates(self.place(), causes))
     }
 
-    /// Calls STATUS of the network's plugins, unless their CNI version has no STATUS.
+    /// Calls STATUS of the network's plugins. Calls no plugin if their CNI version has no STATUS.
     pub(super) fn status(&self, context: &Context<'_>) -> Result<Ran, Failure> {
         let status = |chain: &Chain<'_>| chain.status(context.host.exec);
         let ready = self.call(context, context.deadline, status);
@@ -220,8 +220,8 @@ impl KnownNetwork {
     }
 }
 
-/// Finds the programs of a network's plugins in `dirs`. Also returns the reason for each program
-/// that cannot be run, including programs of IPAM plugins.
+/// Finds the programs of a network's plugins in `dirs`. Also returns an error for each program that
+/// Jackfield cannot run, including the programs of IPAM plugins.
 pub(super) fn programs(
     context: &Context<'_>,
     dirs: &[PathBuf],

@@ -19,7 +19,7 @@ pub enum Note {
     /// A plugin does not implement CHECK and returned an error.
     #[error("{0}: {1}")]
     NoCheck(NetworkPlace, Box<ChainError>),
-    /// A failure that does not fail the call: an event could not be created, or CHECK found a
+    /// A failure that does not fail the call. Jackfield could not create an event, or CHECK found a
     /// difference for which `verify` requests only a warning.
     #[error("{0}")]
     Tolerated(Failure),
@@ -69,8 +69,8 @@ pub enum Note {
          network's current configuration"
     )]
     DetachedByCurrentConfiguration(NetworkPlace),
-    /// The ADD failed, and the delegates refused DEL for so long that Jackfield gave the attachment
-    /// up.
+    /// The ADD failed, and the delegates refused DEL for so long that Jackfield gave up the
+    /// detachment.
     #[error(
         "{0}; Jackfield gives up the detachment, because the ADD failed too; free by hand any \
          address that the IPAM plugin may have assigned"
@@ -91,19 +91,19 @@ pub enum Note {
     /// GC ran out of time with this number of sandboxes left to detach.
     #[error("GC had no time for {0} containers; the next GC continues with them")]
     GcOutOfTime(usize),
-    /// GC calls no plugin, because a live container has no record.
+    /// GC calls no plugin, because the attachments of a live container are unknown.
     #[error(
         "container {0} is attached and not on record, so GC calls no plugin: a plugin might free \
          the resources of that container"
     )]
     UnrecordedContainer(ContainerId),
-    /// GC skips networks, because their configurations together exceed the size limit.
+    /// GC leaves out networks, because all configurations together exceed the size limit.
     #[error(
-        "GC leaves out {left_out} networks on record: together their configurations exceed \
-         {limit} bytes; shorten them"
+        "GC leaves out {left_out} networks, because the configurations of all networks together \
+         exceed {limit} bytes; shorten the configurations"
     )]
     TooManyConfigurations {
-        /// The number of networks.
+        /// The number of networks that GC leaves out.
         left_out: usize,
         /// The limit in bytes.
         limit: usize,

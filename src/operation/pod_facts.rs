@@ -44,9 +44,9 @@ impl PodFacts {
         }
     }
 
-    /// Finds the devices that kubelet allocated to the pod, if one of its networks uses devices.
-    /// With a `question`, waits for kubelet's data as [`gather`] does, and asks the question again
-    /// after each pause.
+    /// Finds the devices that kubelet allocated to the pod, if one of the pod's networks may use
+    /// devices. With a `question`, waits for kubelet's data as [`gather`] does, and repeats the
+    /// question after each pause.
     pub(super) fn allocation(
         &self,
         context: &Context<'_>,

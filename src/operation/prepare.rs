@@ -27,25 +27,26 @@ pub struct Prepared {
     pub events: Vec<Event>,
     /// Remarks on decisions that a user may not expect.
     pub remarks: Vec<String>,
-    /// Invalid annotations. They are ignored, so the pod starts without the networks that they
-    /// select.
+    /// The invalid annotations, which Jackfield ignores. The pod starts without the networks that
+    /// these annotations select.
     pub ignored: Vec<PlanError>,
     /// All reasons why the ADD would fail.
     pub problems: Vec<PlanError>,
-    /// Whether the network of the first problem exists. A pod may select a network that does not
-    /// exist.
+    /// Whether the network of the first problem exists. False if the pod selects a network that
+    /// does not exist.
     pub is_first_known: bool,
 }
 
-/// Prepares an ADD.
+/// Prepares an ADD. Changes nothing on the node.
 ///
 /// # Errors
-/// If no plan can be made. `prepare` changes nothing on the node.
+/// If the data from the runtime is invalid, or if the cluster does not answer. Problems of the plan
+/// are in `Prepared::problems` instead.
 pub fn prepare(context: &Context<'_>) -> Result<Prepared, Failure> {
     announce(context)?.prepare()
 }
 
-/// An ADD in preparation, after its question was announced to the cluster.
+/// An ADD in preparation, whose question the cluster already knows.
 pub(super) struct Announced<'a> {
     context: &'a Context<'a>,
     inquiry: Inquiry,
@@ -56,7 +57,7 @@ pub(super) struct Announced<'a> {
 /// other work while the cluster looks up the answer.
 ///
 /// # Errors
-/// As [`prepare`].
+/// If the data from the runtime is invalid.
 pub(super) fn announce<'a>(context: &'a Context<'a>) -> Result<Announced<'a>, Failure> {
     let inquiry = Inquiry::of(context)?;
     let patience = cluster::AGENT_WAIT.min(context.left() / 2);
@@ -75,7 +76,7 @@ impl Announced<'_> {
     /// Prepares the ADD.
     ///
     /// # Errors
-    /// As [`prepare`].
+    /// Returns the errors of the function [`prepare`].
     pub(super) fn prepare(self) -> Result<Prepared, Failure> {
         let context = self.context;
         let key = context.key()?;
@@ -148,8 +149,8 @@ fn inspect_devices(context: &Context<'_>, key: &Key, pod: Option<&PodName>, plan
     }
 }
 
-/// Sets the segment of every attachment that requests a MAC or GUID, because these must be unique
-/// on the segment.
+/// Sets the segment of every attachment that requests a MAC or GUID, because a MAC or GUID must be
+/// unique on its segment.
 fn find_segments(context: &Context<'_>, attachments: &mut [Attachment]) {
     for index in 0..attachments.len() {
         let (earlier, rest) = attachments.split_at_mut(index);

@@ -22,7 +22,7 @@ const DAD_WITHIN: Duration = Duration::from_secs(5);
 /// The outcome of a successful verification.
 #[derive(Debug, Default)]
 pub struct Proof {
-    /// Findings that `verify` and `verifyCluster` allow, as warnings.
+    /// The findings that `verify` or `verifyCluster` turns into warnings.
     pub warnings: Vec<Event>,
     /// What network-status reports about the attachment.
     pub shown: Shown,
@@ -45,8 +45,8 @@ pub struct Shown {
 /// delegate's `result`. `masters` are the interfaces that may have enslaved this interface.
 ///
 /// # Errors
-/// [`Failure::Verification`] with every finding that is not allowed; [`Failure::DeviceInfo`] if the
-/// device-info is wrong and must not be published.
+/// [`Failure::Verification`] with every finding that is not allowed. [`Failure::DeviceInfo`] if the
+/// device-info is wrong, so that Jackfield must not publish it.
 pub fn prove(
     config: &NodeConfig,
     attachment: &Attachment,
@@ -146,8 +146,8 @@ pub(super) fn tolerated(
     }
 }
 
-/// Returns the Ethernet or IPoIB address of a link. For other kinds of links, such as tunnels, the
-/// address is not a hardware address.
+/// Returns the Ethernet or IPoIB address of a link. Returns `None` for other links, such as
+/// tunnels, because their address is not a hardware address.
 fn hardware_address(link: &Link) -> Option<String> {
     let octets = link.address.as_slice();
     let ethernet = <[u8; 6]>::try_from(octets).map(|it| MacAddr::from(it).to_string());
@@ -174,8 +174,8 @@ fn lost_sockets(attachment: &Attachment, result: Option<&CniResult>) -> Vec<Find
     sockets.filter(is_lost).map(finding).collect()
 }
 
-/// Returns a finding for every other interface that the result lists in the pod but the pod does
-/// not have.
+/// Returns a finding for each further interface that the result places in the pod, but that is
+/// missing there.
 fn lost_others(
     attachment: &Attachment,
     result: Option<&CniResult>,

@@ -14,7 +14,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// Checks that the file exists, if one is configured.
 ///
 /// # Errors
-/// [`Failure::NotReady`].
+/// [`Failure::NotReady`] if the file is missing.
 pub fn is_there(indicator: Option<&Path>) -> Result<(), Failure> {
     match indicator {
         Some(file) if !file.exists() => Err(Failure::NotReady(file.to_owned())),

@@ -5,8 +5,8 @@
 //!
 //! ```text
 //! no record, or a damaged record     ▶ unrecorded   reconstructs the likely attachments
-//! delegates refuse DEL after ADD     ▶ stuck        tries the current configuration, then gives up
-//! a DEL failed earlier               ▶ retry        retries in a separate process
+//! delegates refuse ADD and DEL       ▶ stuck        tries the current configuration, then gives up
+//! a DEL failed earlier               ▶ retry        retries the DEL in a separate process
 //! Jackfield is uninstalled           ▶ retire       detaches sandboxes of deleted pods, or all
 //! ```
 
@@ -23,7 +23,7 @@ pub(super) use retry::begin_one as begin_retry;
 pub(super) use stuck::settle as settle_refused;
 pub(super) use unrecorded::find as find_unrecorded;
 
-/// Detaches the attachments that a sandbox without a usable record may have. `is_lost` is true if
+/// Detaches the attachments that a sandbox without a usable record may have. `is_lost` means that
 /// the sandbox had a record.
 ///
 /// # Errors

@@ -3,8 +3,8 @@
 //! STATUS checks the cluster network and its programs in the order in which an ADD needs them, and
 //! reports the first problem. An absent agent is not a problem for STATUS. If STATUS failed,
 //! kubelet would make the node NotReady and the cluster would evict every pod, including pods that
-//! do not need the agent. Only the ADD of a pod that needs the agent fails, with code 11. The
-//! option `statusNeedsAgent` changes this.
+//! do not need the agent. Only the ADD of a pod that needs the agent fails, with code 11. If
+//! `statusNeedsAgent` is set, STATUS fails too, after a longer absence of the agent.
 
 use std::time::{Duration, Instant};
 
@@ -17,8 +17,8 @@ use crate::delegate::Ran;
 use crate::kernel::capabilities;
 use crate::request::Source;
 
-/// If `statusNeedsAgent` is set: how long the agent may be absent, for example during its upgrade,
-/// before STATUS fails.
+/// How long the agent may be absent, for example during its upgrade, before STATUS fails. Applies
+/// only if `statusNeedsAgent` is set.
 const AGENT_MAY_BE_AWAY: Duration = Duration::from_secs(60);
 
 /// The outcome of a successful STATUS.
@@ -26,9 +26,9 @@ const AGENT_MAY_BE_AWAY: Duration = Duration::from_secs(60);
 pub struct Ready {
     /// The name of the cluster network.
     pub network: String,
-    /// Which plugins of the cluster network ran STATUS. No plugin does if the CNI version of the
-    /// configuration is too old. `None` if only the agent could provide the configuration and the
-    /// agent is absent.
+    /// Which plugins of the cluster network ran STATUS. `Ran::None` means that the CNI version of
+    /// the network is too old for STATUS. `None` means that only the agent could provide the
+    /// configuration, and that the agent is absent.
     pub asked: Option<Ran>,
 }
 
@@ -64,14 +64,14 @@ fn cluster_network(context: &Context<'_>) -> Result<Option<KnownNetwork>, Failur
     let known = answer.is_some() || inquiry::is_on_disk(&context.request.config.cluster_network);
     let (cluster, _) = networks::named(context, &answer.unwrap_or_default());
     match cluster.read(context) {
-        // Without the agent's answer, only a cluster network in `confDir` can be read.
+        // Without the agent's answer, Jackfield can read only a cluster network in `confDir`.
         Err(_) if !known => Ok(None),
         found => found.map(Some),
     }
 }
 
-/// Asks the cluster for the administrator's networks. Returns `None` and adds a note if the cluster
-/// does not answer.
+/// Asks the cluster for the networks in the node configuration. Returns `None` and adds a note if
+/// STATUS may succeed without the cluster's answer.
 fn ask(context: &Context<'_>) -> Result<Option<Answer>, Failure> {
     if let Source::Folder(_) = context.request.config.source {
         return Ok(Some(networks::ask(context, context.deadline)?));
@@ -101,7 +101,7 @@ fn ask(context: &Context<'_>) -> Result<Option<Answer>, Failure> {
 /// Notes that the cluster does not answer.
 ///
 /// # Errors
-/// Returns `error` if STATUS depends on the agent and the agent has been absent for too long.
+/// Returns `error` if `statusNeedsAgent` is set, except during a brief absence of the agent.
 fn bear(context: &Context<'_>, error: ClusterError) -> Result<(), Failure> {
     if !context.request.config.status_needs_agent {
         context.note(Note::AgentAway(error));

@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_phase_in_several_parts_is_one_figure_and_attachments_are_each_one() {
+    fn a_phase_in_several_parts_is_one_figure_but_each_attachment_has_its_own() {
         let stopwatch = Stopwatch::default();
         let pause = || std::thread::sleep(std::time::Duration::from_millis(2));
         stopwatch.during(Phase::Journal, pause);

@@ -20,12 +20,12 @@ const ADDRESSES: [&str; 3] = ["IP", "GATEWAY", "MAC"];
 /// The key that makes plugins accept unknown keys of CNI_ARGS.
 const IGNORE_UNKNOWN: &str = "IgnoreUnknown";
 
-/// One network of one pod, ready to be attached. The journal stores it as well, because a DEL must
-/// pass the same configuration to the delegates (CNI 1.1.0 §3).
+/// One network of one pod, ready to be attached. The journal stores the attachment as well, because
+/// a DEL must pass the same configuration to the delegates (CNI 1.1.0 §3).
 #[derive(Debug, Clone)]
 pub struct Attachment {
-    /// The network's name in messages: `namespace/definition`, or the CNI name of a cluster network
-    /// without a definition (NPWG 1.3 §5.3.1).
+    /// The network's name in messages: `namespace/definition`, or the CNI name of a network without
+    /// a definition (NPWG 1.3 §5.3.1).
     pub label: String,
     /// Whether this is the cluster-wide default network (NPWG 1.3 §6).
     pub is_cluster: bool,
@@ -95,8 +95,8 @@ impl Attachment {
     /// cannot have the same address.
     ///
     /// Plugins that use the reference library refuse unknown keys unless `IgnoreUnknown` is set.
-    /// This function adds it because not every plugin supports the pod's name or the attachment's
-    /// own keys.
+    /// This function sets `IgnoreUnknown`, because not every plugin supports the pod's name or the
+    /// attachment's own keys.
     ///
     /// # Errors
     /// If one of the attachment's own keys or values cannot be written as CNI_ARGS.

@@ -16,7 +16,7 @@ pub struct PlanError {
 /// The name of a pod's network in messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NetworkPlace {
-    /// `namespace/definition`, or the cluster network's CNI name.
+    /// `namespace/definition`, or the name of a network without a definition.
     pub label: String,
     /// The interface; `None` before the plan assigns one.
     pub ifname: Option<String>,

@@ -18,7 +18,7 @@ pub fn read(network: &Network) -> Result<(NetworkName, NetworkConfig), Reason> {
         error,
     };
     let config = NetworkConfig::parse(network.text.as_bytes()).map_err(invalid)?;
-    // The configuration's own name, else the definition's (NPWG 1.3 §3.4.2, §3.4.3).
+    // The definition's name serves only if the configuration has no name (NPWG 1.3 §3.4.2, §3.4.3).
     let name = match (config.name(), &network.object) {
         (Some(name), _) => name.clone(),
         (None, Some(object)) => {
@@ -33,7 +33,7 @@ pub fn read(network: &Network) -> Result<(NetworkName, NetworkConfig), Reason> {
 /// Reads a network that the node configuration names, and checks it against `policy.node`.
 ///
 /// # Errors
-/// As [`read`], and [`Reason::Restricted`].
+/// The errors of [`read`], and [`Reason::Restricted`] if the policy refuses the network.
 pub fn read_administrators(
     config: &NodeConfig,
     network: &Network,
@@ -47,7 +47,7 @@ pub fn read_administrators(
 /// `namespace`.
 ///
 /// # Errors
-/// As [`read`], and [`Reason::Restricted`].
+/// The errors of [`read`], and [`Reason::Restricted`] if the policy refuses the network.
 pub fn read_selected(
     config: &NodeConfig,
     namespace: &str,

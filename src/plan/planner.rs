@@ -19,8 +19,8 @@ pub(super) struct Planner<'a> {
     pub(super) position: usize,
     /// The interface names that the pod requests.
     pub(super) requested: Vec<InterfaceName>,
-    /// The number of networks, not counting the auxiliary chain; 0 until the pod's selections are
-    /// read.
+    /// The number of networks without the auxiliary chain; 0 until the planner has read the pod's
+    /// selections.
     pub(super) last: usize,
     /// The size of the configurations read so far, in bytes.
     bytes: Cell<usize>,
@@ -79,9 +79,9 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// Plans the administrator's chain for every pod. It is a separate attachment, so that it
-    /// cannot break the cluster network. The chain makes no interface, so every network gets its
-    /// interface name before the chain does.
+    /// Plans the chain of `auxiliaryCNIChainName`, which runs for every pod. The chain is a
+    /// separate attachment, so that it cannot break the cluster network. It makes no interface, so
+    /// every network gets its interface name before the chain does.
     pub(super) fn auxiliary_chain(&mut self) {
         let Some(found) = &self.inputs.catalog.auxiliary else {
             return;
@@ -94,7 +94,8 @@ impl<'a> Planner<'a> {
         }));
     }
 
-    /// `defaultNetworks`, unless the pod is in one of `systemNamespaces`.
+    /// The networks of `defaultNetworks`. Returns none if the runtime names no pod, or if the pod
+    /// is in one of `systemNamespaces`.
     pub(super) fn defaults(&self) -> &'a [(String, Result<Network, NetworkError>)] {
         let system = &self.inputs.config.system_namespaces;
         match self.inputs.pod {
@@ -125,7 +126,8 @@ impl<'a> Planner<'a> {
         self.unrestricted(network, ifname, named_in == NamedIn::ClusterNetwork)
     }
 
-    /// Plans a network of the node configuration, which only `policy.node` restricts.
+    /// Plans a network that the node configuration names. Only `policy.node` restricts such a
+    /// network.
     fn unrestricted(
         &self,
         network: &Network,
@@ -164,7 +166,8 @@ impl<'a> Planner<'a> {
         Ok(attachment)
     }
 
-    /// Reads one more network, unless the deadline has passed or the configurations are too large.
+    /// Reads one more network. Refuses it if the deadline has passed or the configurations are too
+    /// large.
     fn read(&self, network: &Network) -> Result<(NetworkName, NetworkConfig), Reason> {
         if Instant::now() >= self.inputs.until {
             return Err(Reason::NoTime);
@@ -194,8 +197,8 @@ impl<'a> Planner<'a> {
         Ok((name, config))
     }
 
-    /// `net1`, `net2`, … by position. Returns a later free name if another attachment has this name
-    /// or the pod requests it, since names must be unique (NPWG 1.3 §4.2.1).
+    /// Returns `net1`, `net2`, … by position. If another attachment has that name or the pod
+    /// requests it, returns a later free name, since names must be unique (NPWG 1.3 §4.2.1).
     pub(super) fn next_ifname(&self) -> InterfaceName {
         let is_taken = |name: &InterfaceName| {
             let mut attachments = self.plan.attachments.iter();

@@ -67,7 +67,7 @@ pub enum Reason {
         "the plan is not ready by the deadline; select fewer or smaller networks, or raise deadlines.add"
     )]
     NoTime,
-    /// No device could be assigned to the network.
+    /// Jackfield could not assign a device to the network.
     #[error(transparent)]
     Device(#[from] AssignError),
     /// The attachment's name is not valid in the name of a device-info file.
@@ -164,7 +164,7 @@ pub enum ConfigurationProblem {
     /// The IPAMClaim does not exist or cannot be used, for this reason.
     #[error("{0}; create it or correct the annotation")]
     ClaimNotFound(String),
-    /// The IPAMClaim of this name was not looked up.
+    /// Jackfield did not look up the IPAMClaim of this name.
     #[error("IPAMClaim {0} was not looked up")]
     ClaimNotLookedUp(String),
     /// The pod's `cni-args` cannot be merged into the plugin's own `args`.
@@ -276,7 +276,7 @@ pub enum Restriction {
         /// What is wrong with the `type`.
         error: JsonError,
     },
-    /// A plugin nests too many configurations, or nests them too deep, for the policy to check.
+    /// A plugin nests too many configurations for the policy to check, or nests them too deeply.
     #[error(
         "plugin {plugin} nests more plugins, or deeper ones, than {rule} can check \
          ({LEVELS} levels, {LISTS} nested lists); flatten it"

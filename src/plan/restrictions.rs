@@ -17,7 +17,7 @@ use crate::request::{NodeConfig, Rule, RuleName};
 /// pod's `cni-args`, which every plugin gets as `args.cni`.
 ///
 /// # Errors
-/// Code 108.
+/// [`Restriction`], with the CNI code 108.
 pub(super) fn check(
     config: &NodeConfig,
     namespace: &str,
@@ -45,7 +45,7 @@ pub(super) fn check(
 /// selected network would take addresses of the cluster network.
 ///
 /// # Errors
-/// Code 108.
+/// [`Restriction`], with the CNI code 108.
 pub(super) fn check_name(
     config: &NodeConfig,
     namespace: &str,
@@ -65,14 +65,14 @@ pub(super) fn check_name(
 /// configuration comes from.
 ///
 /// # Errors
-/// Code 108.
+/// [`Restriction`], with the CNI code 108.
 pub(super) fn check_node(config: &NodeConfig, network: &NetworkConfig) -> Result<(), Restriction> {
     check_plugins(config.policy.node(), &RuleName::Node, network)
 }
 
 fn check_plugins(rule: &Rule, name: &RuleName, config: &NetworkConfig) -> Result<(), Restriction> {
     let list = RawObject::parse(config.raw().as_bytes()).unwrap_or_default();
-    // The keys of a single plugin are checked below.
+    // A single plugin has no list, so `check_plugin` checks its keys.
     if !config.is_single()
         && let Some(key) = denied_key(&list, &rule.deny_keys)
     {
@@ -100,7 +100,7 @@ fn check_plugin(
             rule: name.clone(),
         })?;
         check_type(rule, name, plugin, &nested.config)?;
-        // The keys of a part were checked with the configuration that contains the part.
+        // The check of the enclosing configuration has already covered the keys of a part.
         if !nested.is_part
             && let Some(key) = denied_key(&nested.config, &rule.deny_keys)
         {
@@ -143,7 +143,7 @@ fn check_type(
 /// annotation.
 ///
 /// # Errors
-/// Code 108.
+/// [`Restriction`], with the CNI code 108.
 pub(super) fn isolation(
     config: &NodeConfig,
     namespace: &str,

@@ -1,4 +1,4 @@
-//! The layer-2 network that an attachment joins. Hardware addresses must be unique within it.
+//! The layer-2 network that an attachment joins. Hardware addresses must be unique in that network.
 
 use std::fmt;
 
@@ -55,8 +55,8 @@ impl Uplink {
     }
 }
 
-/// The plugin's type decides which of its keys count. For example, `sriov` ignores `master`. If
-/// that key counted, pods on the same port could be in different segments.
+/// The uplink of one plugin. The plugin's type decides which keys count. For example, `sriov`
+/// ignores `master`. If that key counted, pods on the same port could be in different segments.
 fn of_plugin(plugin: &PluginConfig, allocated: Option<&str>) -> Option<Uplink> {
     let body = plugin.body();
     let device = || {
@@ -152,7 +152,7 @@ impl Segment {
         }
     }
 
-    /// The text.
+    /// The name as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }

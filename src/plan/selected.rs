@@ -42,9 +42,9 @@ impl Planner<'_> {
         }
     }
 
-    /// Reads the pod's selections; none if the annotation is invalid. The planner calls this before
-    /// the administrator's networks get their interface names, because the names that the pod
-    /// requests take precedence.
+    /// Reads the pod's selections. Returns none if the annotation is invalid. The planner calls
+    /// this before the administrator's networks get their interface names, because the names that
+    /// the pod requests take precedence.
     pub(super) fn selections(&mut self) -> Vec<Selection> {
         let (Some(pod), Some(text)) = (self.inputs.pod, &self.inputs.annotations.networks) else {
             return Vec::new();
@@ -90,8 +90,7 @@ impl Planner<'_> {
     /// Plans a network that the pod selects.
     ///
     /// Isolation and policy also apply to Multus' annotation that replaces the cluster network. The
-    /// only exception is that isolation allows the definitions of `multusNamespace`, which exist
-    /// for this annotation.
+    /// only exception: for this annotation, isolation allows the definitions of `multusNamespace`.
     ///
     /// The planner checks isolation before it looks up the definition. Otherwise a message could
     /// reveal the contents of a namespace that the pod may not use.

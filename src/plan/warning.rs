@@ -31,7 +31,7 @@ pub enum PlanWarning {
     },
 }
 
-/// The subject and verb of a sentence about `keys`. It names only a few of them, since there may be
+/// The subject and verb of a sentence about `keys`. Names only a few keys, since there may be
 /// thousands.
 fn key_list(keys: &[String]) -> String {
     let named = named(keys.iter().map(|key| format!("{:?}", excerpt(key))));

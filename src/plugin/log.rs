@@ -21,7 +21,7 @@ const MEGABYTE: u64 = 1 << 20;
 const DAY: u64 = 24 * 60 * 60;
 
 impl Log {
-    /// Logs a warning about `call` to stderr, and to the file at the level `error`.
+    /// Logs a warning about `call`: to stderr, and to the file at the level `error`.
     pub(crate) fn warn(&self, call: &str, line: &str) {
         let line = format!("{call}: {line}");
         if self.to_stderr {
@@ -77,8 +77,8 @@ fn append(path: &Path, text: &str, rotation: Rotation) -> io::Result<()> {
     file.write_all(text.as_bytes())
 }
 
-/// Opens the log without blocking. Other users may be able to write to its directory, so the log
-/// must be a regular file that we own and that has a single hard link.
+/// Opens the log without blocking. Other users may be able to write to its directory. So the log
+/// must be a regular file that belongs to the user of this process and has a single hard link.
 fn open_log(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.append(true).create(true).mode(0o600);
@@ -90,7 +90,8 @@ fn open_log(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Renames a full file, adding the current time to its name, unless another call is doing so.
+/// Renames a full file, adding the current time to its name. Does nothing if another call is
+/// renaming the file.
 fn rotate(path: &Path, file: File, rotation: Rotation) -> io::Result<()> {
     let Ok(file) = Flock::lock(file, FlockArg::LockExclusiveNonblock) else {
         return Ok(());
@@ -115,7 +116,7 @@ fn around_time(path: &Path) -> (String, String) {
     (format!("{stem}-"), after.unwrap_or_default())
 }
 
-/// Removes old files beyond the limits of `rotation`.
+/// Removes the renamed files that exceed the limits of `rotation`.
 fn remove_old(path: &Path, rotation: Rotation) -> io::Result<()> {
     let (before, after) = around_time(path);
     let is_old = |path: &PathBuf| {
@@ -158,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn the_file_gets_what_its_level_asks_for() {
+    fn the_file_gets_only_lines_up_to_its_level() {
         let dir = tempfile::tempdir().unwrap();
         let log = log(dir.path(), Level::Verbose);
         log.write(Level::Debug, || "too much".into());

@@ -23,7 +23,7 @@ pub struct Call {
     container_id: String,
     /// `CNI_IFNAME`, unchecked; see [`Call::attachment`].
     ifname: String,
-    /// `CNI_NETNS`; `None` when it is missing or empty, as in a DEL after the netns is gone.
+    /// `CNI_NETNS`; `None` if missing or empty, as in a DEL after the netns is gone.
     pub netns: Option<PathBuf>,
     /// `CNI_ARGS`.
     pub args: CniArgs,
@@ -99,7 +99,7 @@ impl Call {
     }
 }
 
-/// Reads `CNI_ARGS`. A DEL does not need them, so it ignores invalid `CNI_ARGS`.
+/// Reads `CNI_ARGS`. A DEL does not need `CNI_ARGS`, so invalid values count as empty.
 fn args(verb: Verb, text: Option<String>) -> Result<CniArgs, EnvironmentError> {
     match CniArgs::parse(&text.unwrap_or_default()) {
         Err(_) if verb == Verb::Del => Ok(CniArgs::default()),
@@ -194,7 +194,7 @@ mod tests {
 
     // clause: CNI-1.1.0 §2 environment: CNI_NETNS is optional for DEL
     #[test]
-    fn a_del_needs_no_netns_and_an_empty_one_is_none() {
+    fn a_del_needs_no_netns_and_an_empty_netns_is_none() {
         let call = read(&[
             ("CNI_COMMAND", "DEL"),
             ("CNI_CONTAINERID", "c1"),

@@ -1,9 +1,10 @@
 //! The node configuration: the CNI configuration that the runtime passes on stdin
 //! (`docs/configuration.md`).
 //!
-//! Jackfield reads it as leniently as Multus does, so that changing `type` is enough to migrate a
-//! Multus configuration. Keys may have any case, `null` counts as absent, and an unknown key only
-//! causes a warning. An invalid value is an error that names key, value and remedy.
+//! Jackfield reads the configuration as leniently as Multus does, so changing `type` is enough to
+//! migrate a Multus configuration. The case of keys does not matter, `null` counts as absent, and
+//! an unknown key only causes a warning. An invalid value is an error that names key, value and
+//! remedy.
 
 mod error;
 mod keys;
@@ -27,7 +28,7 @@ pub use schema::{ACCEPTED, MULTUS_ONLY, keys};
 /// The node configuration with all keys checked. `docs/configuration.md` describes the keys.
 #[derive(Debug)]
 pub struct NodeConfig {
-    /// The protocol version for the runtime: see [`version`].
+    /// The protocol version of the results for the runtime: see [`version`].
     pub version: Version,
     /// `name`: the network's name in the runtime.
     pub name: NetworkName,
@@ -45,12 +46,12 @@ pub struct NodeConfig {
     pub source: Source,
     /// `confDir`: the directory of network configurations.
     pub conf_dir: PathBuf,
-    /// `binDir`: the directory that is searched before `CNI_PATH`.
+    /// `binDir`: the directory in which Jackfield looks for plugins before it looks in `CNI_PATH`.
     pub bin_dir: PathBuf,
-    /// `cniDir`: Multus' cache, which Jackfield only reads.
+    /// `cniDir`: the cache of Multus.
     pub cni_dir: PathBuf,
-    /// `multusNamespace`: the namespace of a definition that `clusterNetwork` or `defaultNetworks`
-    /// names without a namespace.
+    /// `multusNamespace`: the namespace of a definition that `clusterNetwork`, `defaultNetworks` or
+    /// the annotation `v1.multus-cni.io/default-network` names without a namespace.
     pub multus_namespace: String,
     /// `namespaceIsolation`: whether a pod may select only definitions of its own namespace and of
     /// the global namespaces.
@@ -59,8 +60,8 @@ pub struct NodeConfig {
     pub global_namespaces: Vec<String>,
     /// `readinessindicatorfile`: the cluster network is ready once this file exists.
     pub readiness_indicator: Option<PathBuf>,
-    /// `auxiliaryCNIChainName`: an additional chain of plugins for every pod, read from the
-    /// sub-directory of this name.
+    /// `auxiliaryCNIChainName`: an additional chain of plugins for every pod. Jackfield reads the
+    /// chain from a directory of this name.
     pub auxiliary_chain: Option<NetworkName>,
     /// `journalDir`.
     pub journal_dir: PathBuf,
@@ -147,10 +148,11 @@ pub enum Strictness {
 /// What happens to `ips` and `mac` that no plugin declares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Undeclared {
-    /// The attachment fails (NPWG 1.3 §4.1.2.1.3.2).
+    /// The ADD fails (NPWG 1.3 §4.1.2.1.3.2). On the cluster network, the plugins get the addresses
+    /// in `CNI_ARGS` instead.
     Fail,
-    /// The plugin gets the addresses in `CNI_ARGS`, even if it declares the capability.
-    /// Verification decides whether the plugin applied them.
+    /// The plugins get the addresses in `CNI_ARGS`, even if a plugin declares the capability.
+    /// Verification decides whether a plugin applied the addresses.
     Args,
 }
 
@@ -247,9 +249,9 @@ const STRICTNESS: [(&str, Strictness); 3] = [
     ("off", Strictness::Off),
 ];
 
-/// The protocol version for the runtime: `cniVersion`. Jackfield writes results in this version
-/// (CNI 1.1.0 §5). If `cniVersion` is missing or not supported, the highest supported version of
-/// `cniVersions` applies.
+/// Returns the protocol version in which Jackfield writes results for the runtime: `cniVersion`
+/// (CNI 1.1.0 §5). If `cniVersion` is missing or not supported, returns the highest supported
+/// version in `cniVersions`.
 ///
 /// # Errors
 /// Code 6 when `cniVersion` is not a string, 7 when `cniVersions` is not a list of strings, 1 when
@@ -259,7 +261,7 @@ pub fn version(conf: &RawObject) -> Result<Version, NodeConfigError> {
     Ok(supplied.unwrap_or(highest))
 }
 
-/// The version in `cniVersion`, if it is supported, and the highest supported version in
+/// Returns `cniVersion` if Jackfield supports this version, and the highest supported version in
 /// `cniVersion` and `cniVersions`.
 ///
 /// # Errors

@@ -16,7 +16,7 @@ pub struct Policy {
     node: Rule,
 }
 
-/// A rule; an empty list allows everything.
+/// A rule. An empty list restricts nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rule {
     /// The plugin types that may run, including IPAM plugins.
@@ -46,8 +46,8 @@ impl fmt::Display for RuleName {
 }
 
 impl Rule {
-    /// Reads the rule for the node configuration. This rule has no `networks`, since the node
-    /// configuration names its networks itself.
+    /// Reads the rule for the networks of the node configuration. This rule has no `networks`,
+    /// because the node configuration names its networks itself.
     fn of_node(keys: &Keys<'_>) -> Result<Rule, NodeConfigError> {
         Ok(Rule {
             types: list(keys, "types", ValueError::PluginType, |name| {
@@ -71,8 +71,8 @@ impl Rule {
     }
 }
 
-/// Reads a list of a rule. Refuses a value that can match nothing, since an invalid denied key
-/// would deny nothing.
+/// Reads a list of a rule. Refuses a value that can match nothing: for example, an invalid denied
+/// key would deny nothing.
 fn list<'a>(
     keys: &Keys<'a>,
     key: &'a str,
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_namespaces_own_rule_replaces_the_one_for_all() {
+    fn the_rule_of_a_namespace_replaces_the_rule_for_all() {
         let policy = read(
             r#"{"Namespaces": {"*": {"types": ["macvlan"], "denyKeys": null},
                                "telco": {"Networks": ["telco/a"]}, "free": null}}"#,
@@ -142,7 +142,7 @@ mod tests {
         assert!(Policy::default().rule("telco").is_none());
     }
 
-    /// Looking each namespace up among all the others is too slow.
+    /// A search through all other namespaces for each namespace would take quadratic time.
     #[test]
     fn the_cost_of_reading_grows_with_the_namespaces() {
         let rules: Vec<String> = (0..50_000).map(|it| format!("\"n{it}\":{{}}")).collect();

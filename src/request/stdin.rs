@@ -8,7 +8,7 @@ pub const MAX_STDIN: u64 = 4 << 20;
 /// Reads all of `input`, up to [`MAX_STDIN`] bytes.
 ///
 /// # Errors
-/// Code 5 when the input cannot be read or is larger than [`MAX_STDIN`].
+/// Code 5 if a read fails or the input is larger than [`MAX_STDIN`].
 pub fn read_stdin(input: impl Read) -> Result<Vec<u8>, StdinError> {
     let mut bytes = Vec::with_capacity(8 << 10);
     input.take(MAX_STDIN + 1).read_to_end(&mut bytes)?;
@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_configuration_of_an_api_objects_size_is_read_and_a_flood_is_not() {
+    fn only_a_configuration_within_the_limit_is_read() {
         let largest_object = 3 << 19;
         assert_eq!(
             read_stdin(std::io::repeat(b' ').take(largest_object))

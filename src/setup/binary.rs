@@ -58,7 +58,7 @@ pub struct Content {
 }
 
 impl Content {
-    /// Reads a whole file.
+    /// Reads the whole file and returns its size and checksum.
     ///
     /// # Errors
     /// When the file cannot be read.
@@ -78,10 +78,11 @@ impl Content {
     }
 }
 
-/// The mode of our program on the node: every user may run it, and only root may change it.
+/// The mode of the installed binary: every user may run the binary, and only root may change it.
 pub(super) const MODE: u32 = 0o755;
 
-/// The mode and the owner of a program, if they differ from [`MODE`] and root.
+/// Returns the mode and the owner of a program, if the mode is not [`MODE`] or the owner is not
+/// root.
 pub(super) fn wrong_mode(path: &Path) -> Option<(u32, u32)> {
     let found = path.metadata().ok()?;
     let (mode, owner) = (found.mode() & 0o7777, found.uid());
@@ -89,7 +90,7 @@ pub(super) fn wrong_mode(path: &Path) -> Option<(u32, u32)> {
     (!is_right).then_some((mode, owner))
 }
 
-/// How the binary on the node differs from the binary that was installed.
+/// Returns how the binary on the node differs from the binary that was installed.
 pub(super) fn drift(paths: &HostPaths, installed: &Manifest) -> Option<Drift> {
     let path = installed.binary.clone();
     let here = paths.here(&path);
@@ -106,8 +107,8 @@ pub(super) fn drift(paths: &HostPaths, installed: &Manifest) -> Option<Drift> {
     }
 }
 
-/// Refuses an image that is built for a different machine than the node's plugins. The kernel may
-/// emulate that machine, so the image can start nevertheless.
+/// Refuses to install this binary if it is built for a different machine than the node's plugins.
+/// Such a binary may run nevertheless, because the kernel may emulate its machine.
 ///
 /// # Errors
 /// [`SetupError::OtherMachine`].
@@ -157,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_was_changed_has_another_content() {
+    fn a_changed_file_has_different_content() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a");
         std::fs::write(&path, "one").unwrap();

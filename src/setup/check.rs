@@ -1,4 +1,4 @@
-//! The checks before the installer puts anything in place.
+//! The checks that the installer makes before it changes the node.
 
 use super::install::Options;
 use super::manifest::Manifest;
@@ -33,8 +33,8 @@ pub(super) fn journal(paths: &HostPaths, plan: &InstallPlan) -> Result<(), Setup
     }
 }
 
-/// Refuses to replace a newer binary, because this binary may be unable to read the newer binary's
-/// records.
+/// Refuses to replace a newer binary, unless `options` allow a downgrade. This binary may be unable
+/// to read the newer binary's records.
 pub(super) fn version(options: &Options, before: Option<&Manifest>) -> Result<(), SetupError> {
     match before {
         Some(before) if before.version > super::version() && !options.allow_downgrade => {

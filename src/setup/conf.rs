@@ -1,8 +1,9 @@
-//! Jackfield's own configuration, which the runtime reads: a list whose first plugin is Jackfield.
+//! Jackfield's own configuration, which the runtime reads: a configuration list whose first plugin
+//! is Jackfield.
 //!
-//! It is a list for two reasons. libcni ignores `cniVersions` in the configuration of a single
-//! plugin, so it would never call STATUS and GC. Other programs, such as Istio, append their
-//! plugins to the runtime's first list.
+//! The configuration is a list for two reasons. libcni ignores `cniVersions` in the configuration
+//! of a single plugin, so it would never call STATUS and GC. Other programs, such as Istio, append
+//! their plugins to the first list in the runtime's directory.
 
 use std::path::Path;
 
@@ -33,8 +34,8 @@ const CAPABILITIES: [&str; 3] = [
     "io.kubernetes.cri.pod-annotations",
 ];
 
-/// Pairs of keys that exclude each other. If a template sets the first key of a pair, the installer
-/// removes the second key from the base.
+/// Pairs of keys that exclude each other. If the administrator's template sets the first key of a
+/// pair, `OurConf::over` removes the second key from `base`.
 const EXCLUDES: [(&str, &str); 4] = [
     ("clusterNetwork", "delegates"),
     ("delegates", "clusterNetwork"),
@@ -47,7 +48,7 @@ const EXCLUDES: [(&str, &str); 4] = [
 pub struct OurConf {
     /// The list's own keys, without `plugins`.
     list: RawObject,
-    /// The keys of Jackfield in the list.
+    /// The keys of Jackfield's entry in `plugins`.
     ours: RawObject,
     /// The plugins that other programs appended.
     followers: Vec<RawObject>,
@@ -61,7 +62,7 @@ impl OurConf {
         (name.as_deref() == Some(NAME)).then_some(conf)
     }
 
-    /// Takes apart a list, a single plugin, or keys without a type.
+    /// Splits a list, a single plugin, or a template without a `type` into the three parts.
     fn parts(object: &RawObject) -> OurConf {
         let plugins: Option<Vec<RawObject>> = object.read("plugins").ok().flatten();
         let mut plugins = plugins.unwrap_or_default().into_iter();
@@ -73,7 +74,8 @@ impl OurConf {
         }
     }
 
-    /// Makes a configuration from the keys of `template` and the defaults of an installation.
+    /// Makes a configuration from the administrator's keys, which are in `template`, and the
+    /// defaults of an installation.
     pub fn from_template(template: &RawObject) -> OurConf {
         OurConf::parts(template).completed()
     }
@@ -127,7 +129,7 @@ impl OurConf {
         self
     }
 
-    /// Returns this configuration with `file`, a path of the host, as the cluster network.
+    /// Returns this configuration with `file`, a path on the host, as `clusterNetwork`.
     #[must_use]
     pub fn in_front_of(mut self, file: &Path) -> OurConf {
         let named = self.cluster_network();
@@ -155,8 +157,8 @@ impl OurConf {
             .collect()
     }
 
-    /// What the runtime passes on stdin (CNI 1.1.0 §3 "Deriving execution configuration from plugin
-    /// configuration").
+    /// Returns what the runtime passes to Jackfield on stdin (CNI 1.1.0 §3 "Deriving execution
+    /// configuration from plugin configuration").
     pub fn on_stdin(&self) -> RawObject {
         let mut stdin = self.ours.clone();
         for key in ["cniVersion", "cniVersions", "name"] {
@@ -178,7 +180,7 @@ impl OurConf {
         NodeConfig::parse(&stdin)
     }
 
-    /// The text of the file, with one key per line. Values stay as they were written.
+    /// Returns the text of the file, with one key per line. Values stay as they were written.
     pub fn text(&self) -> String {
         let plugins = std::iter::once(&self.ours).chain(&self.followers);
         let plugins = plugins.map(|plugin| lines(plugin, "      ", "    "));
@@ -192,7 +194,7 @@ impl OurConf {
     }
 }
 
-/// Removes the key in any spelling, and adds it with this value at the end.
+/// Removes the key in any letter case, and adds it with this value at the end.
 pub(super) fn put<T: Serialize>(object: &mut RawObject, key: &str, value: &T) {
     if let Ok(value) = to_raw_value(value) {
         object.remove(key);
@@ -207,7 +209,7 @@ pub(super) fn put_missing<T: Serialize>(object: &mut RawObject, key: &str, value
     }
 }
 
-/// Replaces the value of a key, which may be in any spelling. A `null` removes the key.
+/// Replaces the value of a key that is present in any letter case. A `null` removes the key.
 fn replace(object: &mut RawObject, key: &str, value: &RawValue) {
     object.remove(key);
     if value.get() != "null" {

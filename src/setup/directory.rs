@@ -18,7 +18,7 @@ use crate::cni::{NetworkConfig, RawObject};
 /// The extensions of the files that the runtime reads.
 const READ: [&str; 3] = ["conf", "conflist", "json"];
 /// The names that our file may have, in the order in which the installer tries them. Each name
-/// sorts before the name to its left.
+/// sorts before the previous name.
 pub(super) const NAMES: [&str; 2] = ["00-jackfield.conflist", "0-jackfield.conflist"];
 /// The plugin types of Multus: the plugin itself, and the shim that calls Multus' daemon.
 pub(super) const MULTUS: [&str; 2] = ["multus", "multus-shim"];
@@ -39,7 +39,7 @@ pub enum Kind {
     Ours(Box<OurConf>),
     /// Multus.
     Multus,
-    /// The runtime's own loopback, which is not a pod's network.
+    /// The loopback network, which cannot be the cluster network.
     Loopback,
     /// A network that may be the cluster network.
     Network(Box<NetworkConfig>),
@@ -112,7 +112,7 @@ impl Directory {
         file.map(|file| &file.kind)
     }
 
-    /// The first file that has one of our names and cannot be used, and why.
+    /// Returns the first broken file that has one of our names, and what is wrong with it.
     pub fn broken_ours(&self) -> Option<(PathBuf, &Arc<ConfFileProblem>)> {
         self.files.iter().find_map(|file| match &file.kind {
             Kind::Broken(cause) if NAMES.contains(&file.name.as_str()) => {
@@ -130,9 +130,11 @@ impl Directory {
     }
 
     /// The network that the runtime would use without Jackfield and Multus: the first file of the
-    /// kind [`Kind::Network`]. A broken file ends the search, because another program may still be
-    /// writing it, and because the runtime would not skip it either. A broken file with one of our
-    /// names does not end the search, because it once contained our own configuration.
+    /// kind [`Kind::Network`].
+    ///
+    /// A broken file ends the search. Another program may still be writing this file, and the
+    /// runtime would not skip it either. A broken file with one of our names does not end the
+    /// search, because it once contained our own configuration.
     ///
     /// # Errors
     /// Why no network was found.
@@ -169,7 +171,8 @@ pub fn kind(path: &Path) -> Kind {
     usable_kind(path).unwrap_or_else(|problem| Kind::Broken(Arc::new(problem)))
 }
 
-/// Reads the text of a configuration, including the plugins in its sibling folder.
+/// Reads the text of a configuration, including the plugins in the folder with the network's name
+/// beside it (CNI 1.1.0 §1 `loadOnlyInlinedPlugins`).
 pub(super) fn text(path: &Path) -> Result<String, ConfFileProblem> {
     Ok(conf_dir::with_sibling_plugins(conf_dir::read(path)?)?.text)
 }
@@ -227,7 +230,7 @@ mod tests {
         }
     }
 
-    // clause: NPWG-1.3 §6.1 readiness: neither ourselves nor another that delegates is waited for
+    // clause: NPWG-1.3 §6.1 readiness: Jackfield and Multus do not count as the cluster network
     #[test]
     fn the_cluster_network_is_the_first_that_is_neither_ours_nor_multus() {
         let files = [
@@ -248,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_first_file_is_no_network_and_hides_those_behind_it() {
+    fn a_broken_first_file_is_no_network_and_hides_later_files() {
         use ConfFileProblem as P;
         type IsExpected = fn(&P) -> bool;
         let is_problem: [(&str, IsExpected); 5] = [

@@ -4,7 +4,8 @@
 //! configuration ▶ installation ▶ cluster ▶ programs ▶ devices ▶ journal ▶ owed ▶ Multus' cache
 //! ```
 //!
-//! The checks are independent: a finding of one check does not prevent the other checks.
+//! A finding of one check does not prevent the other checks, with one exception: an invalid
+//! configuration prevents the check of the programs.
 
 mod cluster;
 mod configuration;
@@ -39,7 +40,7 @@ const NAMED: usize = 5;
 pub struct Options {
     /// The directories.
     pub paths: HostPaths,
-    /// The file of the node configuration, if it is not the file that the runtime reads.
+    /// The file of the node configuration; `None` for the file that the runtime reads.
     pub conf: Option<PathBuf>,
     /// Directories with CNI plugins, besides `binDir`.
     pub cni_path: String,
@@ -50,7 +51,7 @@ pub struct Options {
     pub is_node_given: bool,
 }
 
-/// The remedy if this process may not examine the node.
+/// The remedy if this process has too few privileges to examine the node.
 const AS_ROOT: &str = "run doctor as root on the node itself";
 
 /// Checks the node.
@@ -89,7 +90,7 @@ pub fn doctor(options: &Options) -> Diagnosis {
     diagnosis
 }
 
-/// Lists the first names, and the number of the remaining names.
+/// Returns the first names, and the number of the remaining names.
 fn first_few(names: &[String]) -> String {
     let named = names.get(..NAMED).unwrap_or(names).join(", ");
     match names.len().saturating_sub(NAMED) {

@@ -1,4 +1,4 @@
-//! Why an installation could not be made, maintained or removed.
+//! Why Jackfield could not be installed, kept installed or uninstalled.
 
 use std::io;
 use std::io::ErrorKind::{NotFound, PermissionDenied, ReadOnlyFilesystem, StorageFull};
@@ -16,7 +16,7 @@ use crate::journal::JournalError;
 use crate::operation::Failure;
 use crate::request::{NodeConfigError, RequestError};
 
-/// Why a change of the installation failed. The node keeps the network that it had.
+/// Why a change of the installation failed. The node keeps its previous network.
 ///
 /// `Display` names the object and what is wrong. [`Problem::remedy`] says what to do.
 #[derive(Debug, thiserror::Error)]
@@ -26,7 +26,7 @@ pub enum SetupError {
     Io {
         /// The path, as this process sees it.
         path: PathBuf,
-        /// The participle of the action: `read`, `put in place`.
+        /// The past participle of the action, such as `read` or `put in place`.
         action: &'static str,
         /// Why it failed.
         #[source]
@@ -51,7 +51,7 @@ pub enum SetupError {
         /// Why there is no network.
         reason: Box<NoNetwork>,
     },
-    /// This configuration makes Multus the node's network, and `--from-multus` is not set.
+    /// This file makes Multus the node's network, and `--from-multus` is not set.
     #[error("{0} is the configuration of Multus")]
     Multus(PathBuf),
     /// The directory has no Multus to take over from.
@@ -80,7 +80,7 @@ pub enum SetupError {
     /// The rehearsal found this number of pods that would fail.
     #[error("{0} of this node's pods would fail with {NAME}, so Multus stays")]
     PodsWouldFail(usize),
-    /// The rehearsal is impossible.
+    /// The rehearsal before a takeover is impossible.
     #[error("cannot find out whether pods would fail, so Multus stays: {}", .0.to_cni().msg)]
     NoRehearsal(#[source] Box<Failure>),
     /// A file of the node sorts before every name that our configuration may have.
@@ -97,7 +97,8 @@ pub enum SetupError {
     },
     /// A newer binary is installed.
     #[error(
-        "{path} is {NAME} {installed} and this is {}, an older one that may not read its journal",
+        "{path} is {NAME} {installed}, but this is {}, which may be unable to read the newer \
+         journal",
         version()
     )]
     Downgrade {
@@ -116,7 +117,7 @@ pub enum SetupError {
         /// The machine of this binary.
         ours: Machine,
     },
-    /// Another program undoes every repair.
+    /// Another program undid every repair.
     #[error("{0}; repaired 3 times within 10 minutes, so {NAME} gives up")]
     GivenUp(Box<Drift>),
     /// The manifest of the installation cannot be read.
@@ -128,9 +129,10 @@ pub enum SetupError {
         #[source]
         cause: ManifestError,
     },
-    /// An installation replaced a file, and its manifest is missing.
+    /// The manifest is missing, although an installation replaced a file.
     #[error(
-        "{kept} is the only copy of a replaced file, and the manifest with its path is missing"
+        "{kept} is the only copy of a replaced file, and the manifest with the path of that file is \
+         missing"
     )]
     NoManifest {
         /// The only copy of the file.
@@ -147,7 +149,7 @@ pub enum SetupError {
     JournalMoved {
         /// The directory that has the records.
         from: PathBuf,
-        /// The directory in which Jackfield would look for them.
+        /// The directory in which Jackfield would look for records.
         to: PathBuf,
         /// How many sandboxes are on record.
         count: usize,
@@ -163,7 +165,7 @@ pub enum SetupError {
         /// The number of damaged records.
         count: usize,
     },
-    /// The installed configuration is invalid, so the journal cannot be found.
+    /// The installed configuration is invalid, so Jackfield cannot find the journal.
     #[error("the installed configuration: {0}")]
     InstalledConf(#[source] Box<RequestError>),
     /// Sandboxes are on record, but this process runs in a container, where it cannot detach them.
@@ -176,7 +178,7 @@ pub enum SetupError {
         /// The installed binary.
         binary: PathBuf,
     },
-    /// The sandboxes on record could not be detached.
+    /// The uninstall failed before it could detach every sandbox on record.
     #[error("{}", .0.to_cni().msg)]
     Retire(#[source] Box<Failure>),
     /// Some sandboxes could not be detached.
@@ -192,8 +194,8 @@ pub enum SetupError {
     },
     /// Pods that Jackfield attached still run.
     #[error(
-        "pods that {NAME} attached still run, so {binary} and the journal stay for them, and new \
-         pods get the previous network: {}",
+        "pods that {NAME} attached still run ({}), so {binary} and the journal stay for them, and \
+         new pods get the previous network",
         names.join(", ")
     )]
     StillAttached {
@@ -203,7 +205,7 @@ pub enum SetupError {
         binary: PathBuf,
     },
     /// A directory cannot be watched.
-    #[error("watching {dir}: {cause}")]
+    #[error("{dir}: cannot be watched: {cause}")]
     Watch {
         /// The directory.
         dir: PathBuf,
@@ -239,7 +241,7 @@ pub enum ManifestError {
 }
 
 impl SetupError {
-    /// Makes the error of an action on a file or directory.
+    /// Returns the error of a failed action on a file or directory.
     pub(super) fn io(path: &Path, action: &'static str, cause: io::Error) -> SetupError {
         let path = path.to_owned();
         SetupError::Io {
@@ -249,7 +251,7 @@ impl SetupError {
         }
     }
 
-    /// Makes the error of a configuration of Multus that cannot be used.
+    /// Returns the error of a configuration of Multus that cannot be used.
     pub(super) fn multus(file: &Path, cause: impl Into<MultusConfError>) -> SetupError {
         SetupError::MultusConf {
             file: file.to_owned(),
@@ -257,7 +259,7 @@ impl SetupError {
         }
     }
 
-    /// Makes the error of a manifest, or of the configuration beside it, that cannot be read.
+    /// Returns the error of a manifest, or of the configuration beside it, that cannot be read.
     pub(super) fn manifest(file: &Path, cause: impl Into<ManifestError>) -> SetupError {
         SetupError::Manifest {
             file: file.to_owned(),
@@ -327,8 +329,8 @@ impl Problem for SetupError {
                 return Some(format!("{}, then restart this installer", drift.remedy()));
             }
             SetupError::Manifest { .. } => {
-                "restore the file; or move the files in before/ beside it back to their places, \
-                 remove the folder that contains both, then install again"
+                "restore the file; or move the files in before/ beside it back to their original \
+                 paths, remove the folder of the manifest, then install again"
             }
             SetupError::NoManifest { folder, .. } => {
                 return Some(format!(
@@ -337,12 +339,14 @@ impl Problem for SetupError {
                 ));
             }
             SetupError::ManifestGone(_) => "run install again; only then can you uninstall",
-            SetupError::JournalMoved { .. } => "leave it unchanged until their pods are gone",
+            SetupError::JournalMoved { .. } => {
+                "leave journalDir unchanged until the pods of these sandboxes are gone"
+            }
             SetupError::Journal(cause) => return cause.remedy(),
             SetupError::InstalledConf(_) | SetupError::Retire(_) => return None,
             SetupError::DamagedRecords { .. } => {
-                "delete its pod, so that the DEL detaches as much as possible, then run uninstall \
-                 again; or leave the record with uninstall --force; nothing was changed"
+                "nothing was changed: delete its pod, so that the DEL detaches as much as possible, \
+                 then run uninstall again; or keep the record with uninstall --force"
             }
             SetupError::InContainer { binary, .. } => {
                 return Some(format!(
@@ -352,7 +356,7 @@ impl Problem for SetupError {
             }
             SetupError::NotDetached { .. } => "run uninstall again",
             SetupError::StillAttached { .. } => {
-                "run uninstall again when they are gone, or with --force to detach them now"
+                "run uninstall again when these pods are gone, or with --force to detach them now"
             }
             SetupError::Watch { .. } => "raise fs.inotify.max_user_instances and max_user_watches",
         };

@@ -1,10 +1,12 @@
 //! `install --watch`: keeps the binary and the configuration as they were installed.
 //!
-//! Another program that writes to the runtime's directory may remove or rename our configuration
-//! (Cilium renames all configurations but its own), append itself to the first list (Istio), or
-//! rename the cluster network's file. The guard accepts a list that still begins with Jackfield,
-//! and repairs anything else. It gives up if another program undoes every repair, because between
-//! the repairs of two such programs the node would have no network.
+//! Other programs also write to the runtime's directory. Cilium renames all configurations but its
+//! own. Istio appends its plugin to the first list. A cluster network may rename its own file. The
+//! guard accepts a list that still begins with Jackfield, and adopts the new name of the cluster
+//! network's file. It repairs every other change.
+//!
+//! The guard gives up if another program undoes every repair. Otherwise the node would lose its
+//! network again and again.
 
 use std::time::Duration;
 
@@ -25,15 +27,16 @@ use crate::diagnostic::Problem;
 
 /// The maximum number of repairs within ten minutes.
 pub(super) const REPAIRS: usize = 3;
-/// How often the guard checks the node if the watch reports no change.
+/// How often the guard checks the node if inotify reports no change.
 const LOOK_EVERY: Duration = Duration::from_secs(30);
+/// How often the guard checks the node while the runtime's directory is missing.
 const SOON: Duration = Duration::from_secs(1);
 
 /// Installs, then watches until a signal ends this process.
 ///
 /// # Errors
-/// [`SetupError::GivenUp`] if three repairs within ten minutes, also across restarts, were not
-/// enough; and the errors of [`install::install`].
+/// [`SetupError::GivenUp`] if a fourth repair would be necessary within ten minutes. Repairs before
+/// a restart count too. Also the errors of [`install::install`].
 pub fn watch(options: &Options, say: Say<'_>) -> Result<(), SetupError> {
     let mut report = Report::new(options);
     let outcome = keep(options, &mut report, say);
@@ -77,7 +80,7 @@ fn keep(options: &Options, report: &mut Report, say: Say<'_>) -> Result<(), Setu
     let mut last_look = None;
     loop {
         look(options, &mut last_look, &mut lock, report, say)?;
-        // The watch does not report that a removed directory is created again.
+        // inotify does not report that a removed directory is created again.
         let is_gone = !paths.here(&paths.conf_dir).exists();
         if notify.wait(if is_gone { SOON } else { LOOK_EVERY }) == Wake::End {
             return Ok(());
@@ -85,12 +88,13 @@ fn keep(options: &Options, report: &mut Report, say: Say<'_>) -> Result<(), Setu
     }
 }
 
-/// The installation at the last check. The guard keeps it in memory, because the directory may
-/// vanish with all its files.
+/// The installation at the last check. The guard keeps this in memory, because another program may
+/// remove the runtime's directory with all its files.
 struct LastLook {
     manifest: Manifest,
     conf: Option<RawObject>,
-    /// The content of the file of the network that our configuration follows.
+    /// The content of the cluster network's file, if our configuration always uses the first
+    /// network of the directory.
     network: Option<Content>,
 }
 
@@ -167,7 +171,7 @@ fn look(
     Ok(())
 }
 
-/// How the node differs from the installed configuration. Ignores a new template.
+/// Returns how the node differs from the installed configuration. Ignores a new template.
 fn installed_drift(paths: &HostPaths, installed: &Manifest) -> Result<Option<Drift>, SetupError> {
     let directories = NodeDirectories::look(paths, Some(installed))?;
     let none: Option<&RawObject> = None;
@@ -202,7 +206,7 @@ fn spend(
     Ok(installed)
 }
 
-/// Differences that the guard accepts, but that an administrator should know.
+/// Returns the differences that the guard accepts, but that an administrator should know about.
 fn remarks(directories: &NodeDirectories) -> Vec<Notice> {
     let mut remarks = Vec::new();
     if let Some((name, conf)) = directories.runtime.ours() {

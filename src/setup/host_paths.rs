@@ -1,4 +1,4 @@
-//! The paths of the host, and where this process finds them.
+//! Paths on the host, and the paths at which this process finds the same files.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 pub struct HostPaths {
     /// The mount point of the host's directories; `/` on the host itself.
     pub host_root: PathBuf,
-    /// The directory that the runtime reads, in which our configuration is installed.
+    /// The directory from which the runtime reads configurations. Our configuration is in it.
     pub conf_dir: PathBuf,
     /// The directory to which the cluster network writes its configuration. It is `conf_dir`, or
     /// `/etc/cni/net.d` if the runtime reads a separate directory (NPWG 1.3 §6.1.1).
@@ -26,7 +26,7 @@ impl HostPaths {
         self.host_root.join(below)
     }
 
-    /// Whether the runtime reads a different directory than the cluster network writes to.
+    /// Whether the cluster network writes to another directory than `conf_dir`.
     pub fn is_apart(&self) -> bool {
         self.conf_dir != self.cluster_conf_dir
     }

@@ -4,7 +4,7 @@
 //! wait ▶ check ▶ stage manifest, binary, configuration ▶ rename them, the configuration last
 //! ```
 //!
-//! The renames begin only when all files are written. The runtime's first configuration is usable
+//! The renames begin only after all files are written. The runtime's first configuration is usable
 //! at every moment, so the node always has a network.
 
 use std::fs::File;
@@ -32,11 +32,11 @@ const REPORT_EVERY: Duration = Duration::from_secs(60);
 pub struct Options {
     /// The directories.
     pub paths: HostPaths,
-    /// The administrator's keys of our configuration, if there are any.
+    /// The keys that the administrator sets in our configuration; `None` without `--conf`.
     pub template: Option<RawObject>,
     /// How long to wait for the cluster network; `None` means no limit.
     pub wait: Option<Duration>,
-    /// Whether a newer binary may be replaced.
+    /// Whether to replace a newer binary.
     pub allow_downgrade: bool,
     /// Whether to take over from Multus, and how.
     pub from_multus: Option<FromMultus>,
@@ -53,10 +53,10 @@ pub enum InstallOutcome {
     Rehearsed(Rehearsal),
 }
 
-/// Installs, once there is a cluster network.
+/// Waits for a cluster network, then installs.
 ///
 /// # Errors
-/// [`SetupError`]; the installation has then changed nothing.
+/// [`SetupError`]. The runtime's first configuration is still usable then.
 pub fn install(options: &Options, say: Say<'_>) -> Result<InstallOutcome, SetupError> {
     let lock = InstallLock::take(&options.paths)?;
     install_locked(options, &lock, say, &mut |_| {})
@@ -91,8 +91,8 @@ pub(super) fn install_locked(
     outcome
 }
 
-/// Multus' configuration converted to our keys. Returns `None` if there is nothing to take over, or
-/// if an earlier takeover has put that configuration into the manifest.
+/// Reads Multus' configuration and converts it to our keys. Returns `None` without `--from-multus`,
+/// or if an earlier run has already taken over from Multus.
 fn takeover(options: &Options, say: Say<'_>) -> Result<Option<RawObject>, SetupError> {
     let Some(from) = &options.from_multus else {
         return Ok(None);
@@ -172,8 +172,8 @@ fn wait(
             });
         }
         let Some(notify) = &mut notify else {
-            // Read the directory again, since the watch does not report changes from before it
-            // began.
+            // Read the directory again, because inotify does not report changes from before the
+            // watch began.
             notify = Some(Notify::new(vec![cluster.clone()])?);
             continue;
         };
@@ -197,7 +197,7 @@ fn wait(
     }
 }
 
-/// Carries out a plan.
+/// Checks a plan and carries it out.
 pub(super) fn put(
     options: &Options,
     plan: &InstallPlan,

@@ -17,8 +17,9 @@ const PAUSE: Duration = Duration::from_millis(50);
 
 /// The lock of an installation, held until this value is dropped.
 ///
-/// The lock is a file in the folder of the manifest, which only root can enter. Every user who can
-/// read the runtime's directory could lock that directory itself.
+/// The lock is a file in the folder of the manifest, which only root can enter. Jackfield does not
+/// lock the runtime's directory itself, because every user who can read that directory could lock
+/// it too.
 #[derive(Debug)]
 pub(super) struct InstallLock {
     lock: File,
@@ -58,8 +59,8 @@ impl InstallLock {
         }
     }
 
-    /// Takes the lock again if the folder was replaced, because this process has locked the file in
-    /// the previous folder.
+    /// If the folder was replaced, takes the lock in the new folder. This process has locked only
+    /// the file in the previous folder.
     pub(super) fn renew(&mut self, paths: &HostPaths) -> Result<(), SetupError> {
         if !is_at(&self.lock, &self.path) {
             *self = InstallLock::take(paths)?;

@@ -55,7 +55,7 @@ pub struct Manifest {
     /// Whether the configuration always uses the first network in `cluster_conf_dir`, even if that
     /// network changes.
     pub follows: bool,
-    /// The content of the file of the network that the configuration follows.
+    /// The content of the cluster network's file; `None` unless `follows` is set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<Content>,
     /// Whether the installation created the directory of the configuration.
@@ -89,8 +89,8 @@ pub struct ReplacedFile {
     pub kept: String,
     /// The file's permissions, without set-user-ID, set-group-ID and sticky bits.
     pub mode: u32,
-    /// The file's user and group; `None`, which stands for root, if an earlier release made the
-    /// copy.
+    /// The file's user and group; `None` if an earlier release made the copy. Root then owns the
+    /// restored file.
     #[serde(default)]
     pub owner: Option<(u32, u32)>,
 }
@@ -142,8 +142,9 @@ impl Manifest {
         Ok(Some(manifest))
     }
 
-    /// Rewrites every path so that its directory is named as in `paths`. The host may reach the
-    /// same directory through a symlink, and a container through a mount with a different path.
+    /// Replaces the directories in the paths of the manifest by the names under which this process
+    /// reaches them. The installer may have reached a directory through a symlink, or in a
+    /// container through a mount with a different path.
     fn as_called_in(&mut self, paths: &HostPaths) {
         let dir = |path: &Path| path.parent().unwrap_or(Path::new("/")).to_owned();
         // The manifest was found in the directory of the configuration.
@@ -167,8 +168,8 @@ impl Manifest {
         }
     }
 
-    /// Whether `here` is our binary. A container may not see the path in the manifest, or may see
-    /// the same file at two paths.
+    /// Whether `here` is our binary. In a container, the path in the manifest may not exist, or the
+    /// same file may be at two paths.
     fn is_our_binary(&self, by_manifest: &Path, here: &Path) -> bool {
         use std::os::unix::fs::MetadataExt;
         let file = |path: &Path| path.metadata().ok().map(|it| (it.dev(), it.ino()));
@@ -187,7 +188,7 @@ impl Manifest {
             .filter(move |then| *then > since)
     }
 
-    /// Stages the manifest.
+    /// Writes the manifest to a staged file.
     pub(super) fn stage(&self, paths: &HostPaths) -> Result<StagedFile, SetupError> {
         let folder = folder(paths);
         make_folder(&folder)?;
@@ -217,8 +218,8 @@ impl Manifest {
         self.replaced.push(ReplacedFile {
             path: path.to_owned(),
             kept,
-            // Without set-user-ID and set-group-ID bits, the restored file cannot run as another
-            // user.
+            // Drops the set-user-ID and set-group-ID bits, so that the restored file cannot run as
+            // another user.
             mode: found.mode() & 0o777,
             owner: Some((found.uid(), found.gid())),
         });

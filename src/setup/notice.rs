@@ -1,4 +1,4 @@
-//! What the installer reports while it works.
+//! The reports of the installer while it works.
 
 use std::io;
 use std::path::PathBuf;
@@ -70,25 +70,26 @@ pub enum Notice {
     #[error("{0}")]
     Follows(Drift),
     /// A configuration of Multus is beside ours.
-    #[error("{0} exists, but is not used")]
+    #[error("{0} exists, but the runtime does not use it")]
     UnusedMultus(PathBuf),
     /// A key of Multus' configuration needs attention.
     #[error("{file}: {remark}")]
     Remark {
         /// The configuration of Multus.
         file: PathBuf,
-        /// What to know about the key.
+        /// What the administrator should know about the key.
         remark: TakeoverRemark,
     },
-    /// `--back` finds no installation.
+    /// With `--back`: the node has no installation.
     #[error("{NAME} is not installed, so the node stays as it is")]
     NotInstalled,
-    /// `--back` finds no Multus.
+    /// With `--back`: the node has no configuration of Multus.
     #[error("there is no configuration of Multus to go back to, so {NAME} stays")]
     NoMultusToGoBackTo,
     /// Multus is the node's network again. The binary at this path stays.
     #[error(
-        "Multus has the node back, and binary and journal stay for the pods that {NAME} attached"
+        "Multus is the node's network again, and the binary and the journal stay for the pods that \
+         {NAME} attached"
     )]
     MultusIsBack(PathBuf),
     /// A note from a DEL.
@@ -101,7 +102,7 @@ pub enum Notice {
     #[error("nothing is installed in {0}")]
     NothingInstalled(PathBuf),
     /// A file stays, because another program has rewritten it since the installation.
-    #[error("{0} was rewritten meanwhile and stays")]
+    #[error("{0} was rewritten by another program and stays")]
     RewrittenStays(PathBuf),
     /// A replaced file was restored.
     #[error("restored {0}")]
@@ -122,7 +123,7 @@ pub enum Notice {
         /// The directory to which the cluster network writes.
         cluster_conf_dir: PathBuf,
     },
-    /// The binary stays, because another program put it in place of ours.
+    /// The file at the binary's path stays, because another program put it there.
     #[error("{0} was replaced by another program and stays")]
     BinaryStays(PathBuf),
     /// Damaged records stay, because `--force` is set.
@@ -197,13 +198,13 @@ impl Problem for Notice {
                 remark: TakeoverRemark::KubeconfigOfMultus(_),
                 ..
             } => {
-                "before you remove it, run jackfield agent and give kubeconfig the value null in \
-                 --conf"
+                "before you remove the DaemonSet, run jackfield agent and give kubeconfig the value \
+                 null in --conf"
             }
             Notice::MultusNamesOurs(_) => "restart Multus' DaemonSet, or correct the file",
             Notice::MultusIsBack(binary) => {
                 return Some(format!(
-                    "run {} uninstall on the node when they are gone",
+                    "run {} uninstall on the node when these pods are gone",
                     binary.display()
                 ));
             }
@@ -273,13 +274,14 @@ mod tests {
                     file: "/m".into(),
                     remark: TakeoverRemark::KubeconfigOfMultus("/k".to_owned()),
                 },
-                "/m: Multus' DaemonSet maintains /k; before you remove it, run jackfield agent and \
-                 give kubeconfig the value null in --conf",
+                "/m: Multus' DaemonSet maintains /k; before you remove the DaemonSet, run jackfield \
+                 agent and give kubeconfig the value null in --conf",
             ),
             (
                 Notice::MultusIsBack("/bin/jackfield".into()),
-                "Multus has the node back, and binary and journal stay for the pods that jackfield \
-                 attached; run /bin/jackfield uninstall on the node when they are gone",
+                "Multus is the node's network again, and the binary and the journal stay for the pods \
+                 that jackfield attached; run /bin/jackfield uninstall on the node when these pods \
+                 are gone",
             ),
         ];
         for (notice, expected) in lines {

@@ -47,7 +47,7 @@ pub(super) enum Wake {
 }
 
 impl Notify {
-    /// Watches `dirs`. Blocks SIGTERM and SIGINT, so that they end the wait. Without that, the
+    /// Watches `dirs`. Blocks SIGTERM and SIGINT, so that these signals end the wait. Otherwise the
     /// kernel would ignore them if this is the first process of a container.
     pub(super) fn new(dirs: Vec<PathBuf>) -> Result<Notify, SetupError> {
         let first = dirs.first().cloned().unwrap_or_default();
@@ -68,10 +68,12 @@ impl Notify {
         Ok(notify)
     }
 
-    /// Waits for at most `limit`.
+    /// Waits at most `limit` for a change or a signal. After a change, waits up to a second more
+    /// until the changes end.
     pub(super) fn wait(&mut self, limit: Duration) -> Wake {
-        // Another program may have created a missing directory and written to it before this call
-        // watches it. A directory that is still missing is tried again at the next call.
+        // A directory that this call begins to watch counts as changed, because another program may
+        // already have written to it. The next call tries again to watch a directory that is still
+        // missing.
         let wake = match self.watch() {
             Ok(true) => Wake::Changed,
             _ => self.once(limit),
@@ -90,14 +92,14 @@ impl Notify {
         Wake::Changed
     }
 
-    /// Waits at most `limit` for a signal, and returns whether a signal arrived. Leaves changes for
-    /// [`Notify::wait`].
+    /// Waits at most `limit` for a signal, and returns whether a signal arrived. Does not consume
+    /// changes, so that [`Notify::wait`] still reports them.
     pub(super) fn is_to_end(&self, limit: Duration) -> bool {
         let mut fds = [PollFd::new(self.signals.as_fd(), PollFlags::POLLIN)];
         self.is_ended_after(&mut fds, limit)
     }
 
-    /// Waits until one of `fds` is ready, and returns whether a signal ends this process.
+    /// Waits at most `limit` until one of `fds` is ready, and returns whether a signal arrived.
     fn is_ended_after(&self, fds: &mut [PollFd<'_>], limit: Duration) -> bool {
         let timeout = PollTimeout::try_from(limit).unwrap_or(PollTimeout::MAX);
         let _ = poll(fds, timeout);
@@ -113,7 +115,8 @@ impl Notify {
             return Wake::End;
         }
         match self.inotify.read_events() {
-            // Taking the installation's lock may create this folder, and releasing it may remove it.
+            // The manifest's folder does not count, because taking and releasing the lock of the
+            // installation may create and remove this folder.
             Ok(events)
                 if events
                     .iter()

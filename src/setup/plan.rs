@@ -25,7 +25,7 @@ pub(super) struct NodeDirectories {
     /// Multus.
     pub(super) takes_over: Option<RawObject>,
     /// Our configuration, if another program gave its file a name that the runtime does not read.
-    /// The string is that name.
+    /// The string is the name that the other program gave.
     pub(super) renamed: Option<(String, OurConf)>,
     /// The configuration that was installed last.
     pub(super) previous: Option<OurConf>,
@@ -88,8 +88,7 @@ pub(super) struct InstallPlan {
 }
 
 impl InstallPlan {
-    /// The content of the file of the network that our configuration follows; `None` if it follows
-    /// none.
+    /// Returns the content of the cluster network's file; `None` unless `follows` is set.
     pub(super) fn followed(&self, paths: &HostPaths) -> Option<Content> {
         let file = self.conf.cluster_network().filter(|_| self.follows)?;
         Content::of(&paths.here(Path::new(&file))).ok()
@@ -125,8 +124,8 @@ pub(super) enum Outlook {
     Waiting(NoNetwork),
 }
 
-/// Plans the installation that `template` describes, or without a template the existing
-/// installation.
+/// Plans the installation that `template` describes. Without a template, plans the takeover from
+/// Multus, or keeps the installed configuration.
 pub(super) fn plan(
     template: Option<&RawObject>,
     manifest: Option<&Manifest>,
@@ -204,8 +203,8 @@ pub(super) fn plan(
     })))
 }
 
-/// The configuration taken over from Multus, overridden by the keys of the template. Returns `None`
-/// if the installed configuration should stay as it is.
+/// Makes our configuration from the template and the converted configuration of Multus. Returns
+/// `None` if the installed configuration should stay as it is.
 fn wanted(
     template: Option<&RawObject>,
     taken_over: Option<&RawObject>,
@@ -218,7 +217,7 @@ fn wanted(
     }
 }
 
-/// Whether the installation removes or replaces a file of the runtime's directory.
+/// Whether the installer removes or replaces this file of the runtime's directory.
 fn gives_way(file: &ConfFile, takes_over: bool) -> bool {
     match file.kind {
         Kind::Ours(_) => true,
@@ -227,11 +226,11 @@ fn gives_way(file: &ConfFile, takes_over: bool) -> bool {
     }
 }
 
-/// A name for our configuration that sorts before all files that stay.
+/// Returns a name for our configuration that sorts before all files that stay.
 fn first_name(runtime: &Directory, takes_over: bool) -> Result<String, SetupError> {
     let first = runtime.files.iter().find(|file| {
         // The installer copies a broken file with one of our names, and replaces it. A network with
-        // such a name stays, because the node needs it.
+        // one of our names stays, because the node needs this network.
         let is_broken = matches!(file.kind, Kind::Broken(_));
         let is_replaced = is_broken && NAMES.contains(&file.name.as_str());
         !gives_way(file, takes_over) && !is_replaced
@@ -244,7 +243,8 @@ fn first_name(runtime: &Directory, takes_over: bool) -> Result<String, SetupErro
         .ok_or_else(|| SetupError::NotFirst(runtime.file(&first.name)))
 }
 
-/// The file of the cluster network that `existing` names, if it still configures a network.
+/// Returns the file that `existing` names as the cluster network, if this file still configures a
+/// network.
 fn still_there(existing: &OurConf, cluster: &Directory) -> Option<PathBuf> {
     let named = PathBuf::from(existing.cluster_network()?);
     let name = named.strip_prefix(&cluster.path).ok()?.to_str()?;

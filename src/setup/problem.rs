@@ -64,7 +64,7 @@ pub enum Drift {
     Renamed {
         /// The configuration.
         file: PathBuf,
-        /// Its new name.
+        /// The new name of the configuration's file.
         to: String,
     },
     /// Our configuration was changed and cannot be used any more.
@@ -75,7 +75,7 @@ pub enum Drift {
         /// What is wrong with it.
         cause: Arc<ConfFileProblem>,
     },
-    /// Another program's configuration is in the file of our configuration.
+    /// The file of our configuration contains the configuration of another program.
     #[error("{0} contains the configuration of another program")]
     Overwritten(PathBuf),
     /// Our configuration is missing.
@@ -131,7 +131,7 @@ pub enum Drift {
 }
 
 impl Drift {
-    /// How to prevent the difference after a repair.
+    /// Returns how to keep the difference from coming back after a repair.
     pub(super) fn remedy(&self) -> &'static str {
         match self {
             Drift::Renamed { to, .. } if to.ends_with(CILIUM) => {
@@ -141,7 +141,7 @@ impl Drift {
                 "rename that file, or let the runtime read a directory of its own"
             }
             Drift::OtherNetwork { .. } => "let only one network configure this directory",
-            _ => "find the program that changes it, and stop it",
+            _ => "find and stop the program that changes it",
         }
     }
 }
@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_and_networks_have_their_words() {
+    fn problems_of_files_and_networks_have_their_words() {
         let no_name = || ConfFileProblem::NoName;
         let lines = [
             (
@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn drift_has_its_words_and_a_remedy() {
-        let stop = "find the program that changes it, and stop it";
+        let stop = "find and stop the program that changes it";
         let renamed = |to: &str| Drift::Renamed {
             file: "/a".into(),
             to: to.to_owned(),

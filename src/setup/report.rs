@@ -11,7 +11,7 @@ use crate::diagnostic::{self, Problem};
 /// The default socket of the agent.
 const AGENT: &str = "/run/jackfield/agent/agent.sock";
 
-/// The state that the agent received last, and the lines that were logged last.
+/// The state that the agent received last, and the lines that the installer logged last.
 #[derive(Debug)]
 pub(super) struct Report {
     agent: Informant,
@@ -54,7 +54,7 @@ impl Report {
         }
     }
 
-    /// Logs why the node is in a state, unless that was logged last, and sends the state.
+    /// Logs why the node is in a state, unless the same reason was logged last. Sends the state.
     pub(super) fn tell(&mut self, state: InstallationState, why: &dyn Problem, say: Say<'_>) {
         self.log(&[why], say);
         self.send(state, why);

@@ -1,4 +1,5 @@
-//! Requests about the whole node, which the installer and the doctor make instead of a runtime.
+//! Requests about the whole node. The installer and the doctor use them in place of a request from
+//! the runtime.
 
 use crate::cni::RawObject;
 use crate::request::{Call, Request, RequestError};

@@ -1,10 +1,10 @@
 //! Writes files atomically: a file appears whole or not at all.
 //!
-//! An installation stages all its files first. It writes each file beside its destination, under a
-//! name that no runtime reads, and syncs it to disk. Then it renames the files, which needs no
-//! space. A staged file is in the directory of its destination, because a runtime's watch misses a
-//! rename from another directory. The binary is replaced and not overwritten, because the kernel
-//! refuses to write to a program that is running.
+//! The installer stages all files first: it writes each file to the directory of its destination,
+//! under a name that no runtime reads, and syncs the file to disk. Then the installer renames the
+//! files, which needs no space. A staged file is in the directory of its destination, because a
+//! runtime's watch misses a rename from another directory. The installer does not overwrite the
+//! binary, because the kernel refuses writes to a running program.
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, Read};
@@ -102,7 +102,7 @@ pub(super) fn sweep(dir: &Path) {
 }
 
 /// Syncs the directory of `path`, so that a rename or removal is on disk. If the sync fails, a
-/// power loss may undo the last change, which `install --watch` then repeats.
+/// power loss may undo the last change. `install --watch` then repeats that change.
 fn sync_dir_of(path: &Path) {
     if let Some(dir) = path.parent() {
         let _ = File::open(dir).and_then(|dir| dir.sync_all());
@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_staged_file_appears_when_it_is_put_in_place_and_else_disappears() {
+    fn a_staged_file_is_put_in_place_or_disappears() {
         let dir = tempfile::tempdir().unwrap();
         let target = dir.path().join("a.conf");
         drop(StagedFile::new(&target, &b"x"[..], 0o600).unwrap());

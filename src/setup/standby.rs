@@ -1,8 +1,8 @@
-//! `install --watch` on a node whose network is Multus. The installer waits, takes over as soon as
-//! no pod would fail, or gives the node back to Multus.
+//! `install --watch` on a node whose network is Multus.
 //!
-//! Each attempt to take over runs in its own thread, so that a signal can end the installer at
-//! once.
+//! With `--from-multus`, the installer takes the node over as soon as no pod would fail. With
+//! `--back`, it gives the node back to Multus and waits. Each attempt to take over runs in its own
+//! thread, so that a signal can end the installer at once.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -26,8 +26,8 @@ const FIRST_PAUSE: Duration = Duration::from_secs(10);
 const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 /// How often the installer reads the directory and reports to the agent if nothing changes.
 const LOOK_EVERY: Duration = Duration::from_secs(30);
-/// The pause between a change and the next attempt. An attempt changes files, so without this pause
-/// it would cause the next attempt.
+/// The pause between a change and the next attempt. An attempt itself changes files. Without this
+/// pause, each attempt would cause the next attempt at once.
 const SOON: Duration = Duration::from_secs(2);
 /// How often the installer polls a running attempt.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -43,7 +43,7 @@ pub(super) enum Outcome {
     End,
 }
 
-/// Waits while the node's network is Multus.
+/// Waits until the node's network is no longer Multus, or until a signal ends this process.
 pub(super) fn wait(
     options: &Options,
     report: &mut Report,
@@ -57,8 +57,8 @@ pub(super) fn wait(
             return Ok(Outcome::GoOn);
         };
         let Some(notify) = &mut notify else {
-            // Read the directory again, since the watch does not report changes from before it
-            // began.
+            // Read the directory again, because inotify does not report changes from before the
+            // watch began.
             notify = Some(Notify::new(vec![paths.here(&paths.conf_dir)])?);
             continue;
         };
@@ -132,7 +132,7 @@ fn of_multus(options: &Options, say: Say<'_>) -> Result<Option<MultusStanding>, 
         return go_back(paths, say);
     }
     let runtime = match Directory::read(paths, &paths.conf_dir) {
-        // The installer creates the runtime's separate directory when it needs it.
+        // The installer creates the runtime's separate directory when it installs.
         Err(SetupError::NoConfDir(_)) if paths.is_apart() => return Ok(None),
         runtime => runtime?,
     };
@@ -169,8 +169,8 @@ fn go_back(paths: &HostPaths, say: Say<'_>) -> Result<Option<MultusStanding>, Se
     Ok(Some(stays(Notice::MultusIsBack(manifest.binary))))
 }
 
-/// Takes over if no pod would fail. Returns `None` if a signal ends this process. Does not log an
-/// attempt that fails like the previous attempt.
+/// Takes over if no pod would fail. Returns `None` if a signal ends this process. Logs the attempt,
+/// unless it fails for the same reason as the previous attempt.
 fn attempt(
     options: &Options,
     notify: &Notify,

@@ -5,8 +5,8 @@
 //!   ▶ no pod would fail? install, and keep Multus' file for the way back
 //! ```
 //!
-//! The node does not need to be drained. Jackfield reads Multus' cache (key `cniDir`) to check and
-//! detach the pods that Multus attached.
+//! The administrator need not drain the node. Jackfield reads Multus' cache (key `cniDir`) to check
+//! and detach the pods that Multus attached.
 
 mod convert;
 mod rehearsal;
@@ -48,7 +48,7 @@ pub struct FromMultus {
 /// The configuration of Multus.
 #[derive(Debug)]
 pub struct Takeover {
-    /// The host's path of its file.
+    /// The host's path of the file of Multus' configuration.
     pub file: PathBuf,
     /// The configuration, converted to our keys.
     pub ours: RawObject,
@@ -56,8 +56,8 @@ pub struct Takeover {
     pub remarks: Vec<TakeoverRemark>,
 }
 
-/// Reads the configuration of Multus that the runtime uses. The keys of `template` will override
-/// it.
+/// Reads the configuration of Multus that the runtime uses, and converts it to our keys. The
+/// installer later overrides these with the keys of `template`.
 ///
 /// # Errors
 /// [`SetupError::NoMultus`], [`SetupError::MultusNotFirst`], [`SetupError::MultusConf`].

@@ -6,9 +6,9 @@
 //!   ▶ none left on record? remove binary, journal, manifest : keep all three and report it
 //! ```
 //!
-//! The configuration is removed first, so that new pods get only the cluster network. Pods that
-//! Jackfield attached keep running. The runtime may still call the binary for them, and only the
-//! journal contains their attachments.
+//! The uninstall removes the configuration first, so that new pods get only the cluster network.
+//! Pods that Jackfield attached keep running. The runtime may still call the binary for these pods,
+//! and only the journal contains their attachments.
 
 mod journal;
 
@@ -23,11 +23,11 @@ use super::stage::{self, StagedFile};
 use super::{HostPaths, NAME, Notice, Say, SetupError};
 use crate::cni::RawObject;
 
-/// Removes what was installed.
+/// Uninstalls Jackfield.
 ///
 /// # Errors
-/// [`SetupError::StillAttached`] while pods that Jackfield attached still run; and when a file or
-/// the journal cannot be read or changed.
+/// [`SetupError::StillAttached`] while pods that Jackfield attached still run. Other errors of
+/// [`SetupError`] when a file or the journal cannot be read or changed.
 pub fn uninstall(
     paths: &HostPaths,
     cni_path: &str,
@@ -78,7 +78,8 @@ pub(super) fn give_back(
     leaving.stage(paths)?.put()
 }
 
-/// Restores the previous configuration, then removes and returns ours.
+/// Restores the previous configuration, then removes our configuration. Returns what the runtime
+/// passed to Jackfield on stdin from our configuration.
 fn remove_conf(
     paths: &HostPaths,
     manifest: &Manifest,
@@ -100,7 +101,7 @@ fn remove_conf(
     let in_conf_dir = |path: &&PathBuf| path.parent() == Some(&paths.conf_dir);
     let replaced = manifest.replaced.iter().map(|kept| &kept.path);
     for path in replaced.filter(in_conf_dir) {
-        // Another program has written the file since the installation, so it stays.
+        // A file that another program has written since the installation stays.
         let current = runtime.kind_of(path.file_name().unwrap_or_default());
         let is_others = current.is_some_and(|kind| !matches!(kind, Kind::Ours(_)));
         if was_installed && is_others && !names_ours(paths, path) {
@@ -138,7 +139,7 @@ fn mark_as_leaving(paths: &HostPaths, manifest: &Manifest) {
 }
 
 /// Whether a configuration refers to ours. Multus' DaemonSet may have mistaken ours for the cluster
-/// network's configuration, because it was the first file.
+/// network's configuration, because ours was the first file.
 fn names_ours(paths: &HostPaths, path: &Path) -> bool {
     let text = fs::read_to_string(paths.here(path)).unwrap_or_default();
     let by_type = format!("\"{NAME}\"");

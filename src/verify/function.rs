@@ -1,7 +1,7 @@
 //! Verifies the settings of a virtual function on its physical function.
 //!
 //! The expected settings come from the definition, by the keys of sriov-cni and ib-sriov-cni.
-//! Settings without a key, and settings that the driver does not report, are not checked.
+//! Verification skips settings without a key, and settings that the driver does not report.
 //!
 //! The pod cannot change settings on the physical function. For a VF that a program drives from
 //! user space, these settings are the only proof.
@@ -34,7 +34,7 @@ const FUNCTION_KEYS: [&str; 7] = [
     "max_tx_rate",
 ];
 
-/// The settings of a virtual function that a definition sets, by their keys.
+/// The settings of a virtual function that a definition or a pod's request sets, by their keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IntendedFunction {
     settings: BTreeMap<&'static str, String>,
@@ -64,7 +64,7 @@ impl IntendedFunction {
     /// Checks that the SR-IOV plugins in a chain read every value as it is written.
     ///
     /// # Errors
-    /// The first value that a plugin would read differently or refuse.
+    /// The first value that a plugin would refuse or misread.
     pub fn check(config: &NetworkConfig) -> Result<(), FunctionConfigError> {
         for plugin in plugins(config) {
             let checked = keys::check(plugin.body());
@@ -76,13 +76,14 @@ impl IntendedFunction {
         Ok(())
     }
 
-    /// Returns whether the setting with this key is intended.
+    /// Returns whether the definition or the pod sets this key.
     #[must_use]
     pub fn sets(&self, key: &str) -> bool {
         self.settings.contains_key(key)
     }
 
-    /// Returns whether no setting is intended, so that nothing has to be read.
+    /// Returns whether neither the definition nor the pod sets a key. The physical function then
+    /// need not be read.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.settings.is_empty()
@@ -130,7 +131,7 @@ impl IntendedFunction {
     }
 }
 
-/// A value that an SR-IOV plugin would read differently or refuse.
+/// A value that an SR-IOV plugin would refuse or misread.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("plugin {plugin}: {source}")]
 pub struct FunctionConfigError {

@@ -15,8 +15,8 @@ pub struct Intended<'a> {
     pub requested: &'a Requested,
     /// The final result of the delegate chain.
     pub answered: Option<&'a CniResult>,
-    /// The ID of the device that kubelet allocated, if its form is known. With [`None`] the device
-    /// is not checked.
+    /// The ID of the device that kubelet allocated. [`None`] if the form of the ID is unknown;
+    /// verification then skips the device.
     pub device: Option<&'a str>,
     /// The device is driven from user space (vfio, vhost-user, memif), so the pod may have no
     /// kernel interface for it.
@@ -33,9 +33,10 @@ pub enum Masters<'a> {
     #[default]
     Any,
     /// Only these interfaces. This applies on CHECK. The list contains the interfaces of later
-    /// attachments, such as a bond over the interface, and the interface's master right after ADD.
-    /// If an interface in the list has enslaved the attachment's interface, verification also
-    /// accepts the permanent hardware address. Missing IP addresses are then only a warning.
+    /// attachments, such as a bond over the interface, and the master that the interface had right
+    /// after the ADD. If an interface in the list has enslaved the attachment's interface,
+    /// verification also accepts the permanent hardware address. Missing IP addresses are then only
+    /// a warning.
     Among(&'a [InterfaceName]),
 }
 
@@ -89,7 +90,7 @@ impl<'a> Intended<'a> {
         }
     }
 
-    /// Returns whether the request can be verified only on an interface.
+    /// Returns whether there is a request or an allocated device to verify.
     pub(super) fn asks(&self) -> bool {
         let Requested { ips, mac, guid, .. } = self.requested;
         !ips.is_empty() || mac.is_some() || guid.is_some() || self.device.is_some()

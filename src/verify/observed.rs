@@ -38,7 +38,7 @@ impl Master {
     }
 }
 
-/// The shortest and the longest pause between two reads while addresses are being checked.
+/// The shortest and the longest pause between two reads while the kernel checks addresses.
 const PAUSES: [Duration; 2] = [Duration::from_millis(5), Duration::from_millis(50)];
 
 /// Reads the interface of an attachment. Waits while the kernel checks the interface's addresses

@@ -185,7 +185,7 @@ fn an_expired_token_is_replaced_by_the_one_in_the_file() {
     lab.renew_token();
     lab.proxy.heal();
     lab.wait_for_status("web");
-    assert!(agent.logged(&["refused the credentials; they are read again"]));
+    assert!(agent.logged(&["refused the credentials; the agent has read them again"]));
 }
 
 #[test]
@@ -206,7 +206,7 @@ fn a_token_that_really_expires_is_replaced_by_the_one_in_the_file() {
     lab.add("web", &uid).succeeds();
     lab.renew_token();
     lab.wait_for_status("web");
-    assert!(agent.logged(&["refused the credentials; they are read again"]));
+    assert!(agent.logged(&["refused the credentials; the agent has read them again"]));
 }
 
 #[test]

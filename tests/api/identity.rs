@@ -150,8 +150,10 @@ fn a_pod_of_another_node_is_refused() {
         .admin
         .create(&lab.pods(), &pod("far", "node-far", &json!({})));
     let uid = other["metadata"]["uid"].as_str().unwrap();
-    lab.add("far", uid)
-        .fails(107, &["/far is bound to node node-far, this is", &lab.node]);
+    lab.add("far", uid).fails(
+        107,
+        &["/far is bound to node node-far, this node is", &lab.node],
+    );
 }
 
 #[test]

@@ -114,7 +114,7 @@ fn a_node_that_moves_from_multus_and_back_is_seen_by_metric_and_event() {
         &agent,
         "multus",
         "MultusStays",
-        &["Multus has the node back"],
+        &["Multus is the node's network again"],
     );
     assert!(lab.path("net.d/00-multus.conf").exists());
     for reason in ["MigrationWaits", "Installed", "MultusStays"] {

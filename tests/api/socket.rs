@@ -47,7 +47,7 @@ fn refusal(answer: &[u8]) -> String {
 fn nonsense_truncated_and_oversized_messages_harm_nobody() {
     let (lab, agent) = Lab::with_agent();
     let uid = lab.pod("web", &json!({}));
-    assert!(refusal(&say(&lab, b"GET / HTTP/1.1\r\n\r\n")).contains("no message of Jackfield"));
+    assert!(refusal(&say(&lab, b"GET / HTTP/1.1\r\n\r\n")).contains("is not Jackfield's"));
     assert!(refusal(&say(&lab, b"JF\x00\x01\xff\xff\xff\xff")).contains("4294967295 bytes"));
     assert!(refusal(&say(&lab, b"JF\x00\x01\x00\x00\x00\x02{]")).contains("cannot be read"));
     let whole = frame::encode(&question(&lab, "web", &uid), MAX_TO_AGENT).unwrap();
@@ -84,7 +84,7 @@ fn a_plugin_of_another_version_gets_a_line_that_says_so() {
     newer[3] = 2;
     let answer = refusal(&say(&lab, &newer));
     assert!(
-        answer.contains("speaks version 2, this is version 1; bring both to one release"),
+        answer.contains("it speaks version 2, but this release speaks version 1; use the same"),
         "{answer}"
     );
     let unknown = br#""later-invention""#;
@@ -99,7 +99,7 @@ fn a_plugin_of_another_version_gets_a_line_that_says_so() {
         u8::try_from(unknown.len()).unwrap(),
     ];
     frame.extend(unknown);
-    assert!(refusal(&say(&lab, &frame)).contains("bring plugin and agent to one release"));
+    assert!(refusal(&say(&lab, &frame)).contains("use the same release of plugin and agent"));
 }
 
 /// What the first release says, byte for byte, and what a later one may say within one version.
@@ -167,7 +167,7 @@ fn an_agent_of_another_version_gives_the_plugin_a_line_that_says_so() {
     let socket = lab.socket().display().to_string();
     lab.add("web", &uid).fails(
         107,
-        &["agent at", &socket, "speaks version 2, this is version 1"],
+        &["agent at", &socket, "it speaks version 2, but this release"],
     );
     newer.join().unwrap();
 }
@@ -175,7 +175,7 @@ fn an_agent_of_another_version_gives_the_plugin_a_line_that_says_so() {
 #[test]
 fn an_agent_that_answers_garbage_or_floods_fails_the_add_in_one_line() {
     for (answer, expected) in [
-        (&b"HTTP/1.1 400"[..], "no message of Jackfield"),
+        (&b"HTTP/1.1 400"[..], "is not Jackfield's"),
         (&b"JF\x00\x01\x7f\xff\xff\xff"[..], "2147483647 bytes"),
         (&b"JF\x00\x01\x00\x00\x00\x02[]"[..], "cannot be read"),
     ] {
@@ -227,7 +227,7 @@ fn nobody_but_root_may_ask() {
         "{output:?}"
     );
     eventually("it is refused", || {
-        agent.logged(&["only root may ask", "65534"])
+        agent.logged(&["only root may use the socket", "65534"])
     });
 }
 
@@ -240,7 +240,11 @@ fn a_path_that_is_taken_is_named_and_what_is_there_left_alone() {
     assert_eq!(agent.wait(), Some(1));
     let socket = lab.socket().display().to_string();
     assert!(
-        agent.logged(&["socket", &socket, "not a socket has this name; remove it"]),
+        agent.logged(&[
+            "socket",
+            &socket,
+            "not a socket has this name; remove the file"
+        ]),
         "{:?}",
         agent.log()
     );

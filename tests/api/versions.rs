@@ -38,7 +38,7 @@ fn definitions_of_another_version_are_named_with_the_remedy_which_needs_no_resta
     lab.definition("storage", "10.2.0.5/24");
     lab.add("web", &uid).succeeds();
     eventually("the watch begins", || {
-        agent.logged(&["changes are watched"])
+        agent.logged(&["watching for changes"])
     });
     lab.pod("next", &json!({NETWORKS: "storage"}));
     eventually("it is kept", || {

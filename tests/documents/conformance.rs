@@ -11,10 +11,10 @@ use crate::tag::{self, Tag};
 /// What the document says before the first table.
 const PREFACE: &str = "# Conformance
 
-This page quotes every clause of the specifications that binds Jackfield or seems to, with the tests
-that show it. The page is generated from [the lists of clauses](conformance) and from the tags of the
-tests. A test fails if the page is out of date, if a tag names no clause, or if a clause is neither
-shown nor explained. To generate the page, run:
+This page quotes every clause of the specifications that binds, or seems to bind, Jackfield. It names
+the tests that show each clause. The page is generated from [the lists of clauses](conformance) and
+from the tags of the tests. A test fails if the page is out of date, if a tag names no clause, or if
+a clause has neither a test nor an explanation. To generate the page, run:
 
 ```sh
 WRITE_DOCS=1 cargo test --profile fast --test documents
@@ -37,7 +37,7 @@ after a colon. If a section has only one clause, there is no slug.
 | *not ours* | the clause binds another party |
 | as | the named other clause says the same, and its tests show both |
 | MUST, SHOULD | how binding the clause is. SHALL and REQUIRED count as MUST, RECOMMENDED as SHOULD |
-| says | the clause describes a behaviour without such a word |
+| says | the clause describes a behaviour without one of these words |
 
 ";
 

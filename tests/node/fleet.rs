@@ -82,7 +82,7 @@ fn a_node_moves_by_the_daemon_set_once_no_pod_would_fail_and_back() {
     assert_eq!(lab.restarts_of_installer(), 0);
 
     lab.deploy_chart(&["--set", "migration.fromMultus=true,migration.back=true"]);
-    lab.wait_for_event_of_node(&["MultusStays", "Multus has the node back"]);
+    lab.wait_for_event_of_node(&["MultusStays", "Multus is the node's network again"]);
     assert_eq!(fs::read(lab.machine.path(MULTUS)).unwrap(), before);
     assert!(!is_there(&lab, OURS));
     assert_eq!(lab.restarts_of_installer(), 0);

@@ -16,8 +16,8 @@ use crate::sysfs::path::follow;
 impl Capture {
     /// Builds the captured machine below `directory`, in `sys` and `dev`, and returns it.
     ///
-    /// Only root can create character devices. Without root, this skips them, and reads of the
-    /// built machine report the paths that depend on them as unknown.
+    /// Only root can create character devices. Without root, this method skips them. Paths that
+    /// depend on a skipped device are then unknown to readers of the built machine.
     ///
     /// # Errors
     ///
@@ -28,7 +28,7 @@ impl Capture {
         for base in [&root, &dev] {
             fs::create_dir_all(base).map_err(|error| CaptureError::io(base, error))?;
         }
-        // Links come last, so that no file is created through a link.
+        // Create links last, so that the loops never create a file through a link.
         for (path, node) in &self.sysfs {
             match node {
                 Node::Directory => {

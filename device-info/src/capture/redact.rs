@@ -55,8 +55,8 @@ impl Redactor {
         match text.parse::<IpoibAddr>() {
             Ok(address) => {
                 let mut octets = [0; 20];
-                // Flags and the link-local prefix identify nothing. The queue pair number is
-                // replaced.
+                // The substitute has zeros for flags and queue pair number, and the link-local
+                // prefix, which identifies no machine.
                 octets[4] = 0xfe;
                 octets[5] = 0x80;
                 let guid = self.guid(address.port_guid()).octets();
@@ -93,8 +93,8 @@ impl Redactor {
             .unwrap_or_default()
     }
 
-    /// Replaces the port GUID of a GID, and its prefix. The link-local prefix stays, because it
-    /// does not identify a fabric.
+    /// Replaces the port GUID and the prefix of a GID. The link-local prefix stays, because it does
+    /// not identify a fabric.
     fn gid(&mut self, text: &str) -> String {
         let Some((at, _)) = text.match_indices(':').nth(3) else {
             return String::new();

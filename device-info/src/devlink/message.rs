@@ -19,7 +19,7 @@ const CTRL_CMD_GETFAMILY: u8 = 3;
 const CTRL_ATTR_FAMILY_ID: u16 = 1;
 const CTRL_ATTR_FAMILY_NAME: u16 = 2;
 
-/// `linux/devlink.h`.
+/// Numbers from `linux/devlink.h`.
 mod devlink {
     pub(super) const CMD_PORT_GET: u8 = 5;
     pub(super) const CMD_ESWITCH_GET: u8 = 29;
@@ -154,7 +154,7 @@ pub(super) fn collect(
 pub(super) struct Reply(Vec<u8>);
 
 impl Reply {
-    /// Returns the last attribute of a kind; `None` for a truncated one.
+    /// Returns the last complete attribute of a kind.
     fn get(&self, kind: u16) -> Option<&[u8]> {
         /// The flag bits of an attribute's kind: nested, and byte order.
         const FLAGS: u16 = 0xc000;

@@ -35,11 +35,12 @@ pub struct DevlinkPort {
     pub index: u32,
     /// The port's interface in this network namespace.
     pub netdev: Option<String>,
-    /// What is connected to it.
+    /// What is connected to the port.
     pub flavour: PortFlavour,
     /// The number on the housing, for a physical port.
     pub number: Option<u32>,
-    /// The controller, and so the host, of the function; 0 is the switch's own host.
+    /// The controller of the function, which identifies the function's host; 0 is the switch's own
+    /// host.
     pub controller: u32,
     /// Whether the function belongs to a host other than the switch's own.
     pub external: bool,

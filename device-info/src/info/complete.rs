@@ -6,12 +6,12 @@ use crate::quoted::Quoted;
 
 /// Completes device information with facts of the machine.
 ///
-/// `given` is the device plugin's or the delegate's device information, if there is any. Its values
-/// stay, and `facts` supplies missing ones. A value that contradicts `facts` is refused, because a
-/// pod would open the wrong device. Without `given` the result comes from `facts` alone: `vdpa` for
-/// a function whose vDPA device is in use, otherwise `pci`. The result is `None` for a subfunction,
-/// because the specification has no type for it. The result's version is at least the version that
-/// its keys need.
+/// `given` is the device plugin's or the delegate's device information, if there is any. `complete`
+/// keeps its values, and takes missing values from `facts`. It refuses a value that contradicts
+/// `facts`, because a pod would open the wrong device. Without `given`, the result comes from
+/// `facts` alone: `vdpa` for a function whose vDPA device is in use, otherwise `pci`. The result is
+/// `None` for a subfunction, because the specification has no type for it. The result's version is
+/// at least the version that its keys need.
 ///
 /// # Errors
 ///
@@ -54,7 +54,7 @@ pub fn complete(
     Ok(Some(strict(wire)?))
 }
 
-/// Supplies a missing version.
+/// Supplies a missing version, and checks all values.
 fn strict(mut wire: WireDeviceInfo) -> Result<DeviceInfo, CompletionError> {
     if wire.version.as_ref().is_none_or(String::is_empty) {
         wire.version = Some(SpecVersion::V1_0_0.to_string());
@@ -123,8 +123,8 @@ fn fill_vdpa(vdpa: &mut WireVdpa, facts: &Facts) -> Result<(), CompletionError> 
     )?;
     let driver = found.driver.map(|driver| driver.to_string());
     fill.text("vdpa.driver", &mut vdpa.driver, driver.as_deref())?;
-    // Compare only the last component of a virtio device's path, because the specification's own example
-    // has a path below /dev/sys.
+    // Compare only the last component of a virtio device's path, because the specification's own
+    // example has a path below `/dev/sys`.
     let name = |path: &str| path.rsplit('/').next().map(str::to_owned);
     let same_virtio = driver.as_deref() == Some("virtio")
         && vdpa.path.as_deref().and_then(name) == found.path.as_deref().and_then(name);
@@ -155,7 +155,7 @@ impl Fill<'_> {
         }
     }
 
-    /// Compares addresses as numbers. An invalid one is refused later.
+    /// Compares addresses as numbers. Keeps an invalid address, which `strict` refuses later.
     fn address(
         &self,
         key: &'static str,
@@ -178,8 +178,8 @@ impl Fill<'_> {
         }
     }
 
-    /// Checks that the kernel shows every given RDMA device. If it shows none, they may be in a
-    /// different network namespace, so this is no contradiction.
+    /// Checks that the kernel shows every given RDMA device. If the kernel shows none, the devices
+    /// may be in a different network namespace, which is no contradiction.
     fn rdma(&self, given: &mut Option<String>) -> Result<(), CompletionError> {
         let found = &self.0.rdma_devices;
         if found.is_empty() {
@@ -219,10 +219,10 @@ impl Fill<'_> {
 /// Why device information cannot be completed.
 #[derive(Debug, thiserror::Error)]
 pub enum CompletionError {
-    /// It does not follow the specification, and could not be completed.
+    /// The device information does not follow the specification, even after completion.
     #[error(transparent)]
     Invalid(#[from] DeviceInfoError),
-    /// It contradicts the machine.
+    /// The device information contradicts the machine.
     #[error(
         "device {device}: device-info has {key} {given}, but this machine shows {found}; delete the stale file, or restart the device plugin that wrote it"
     )]

@@ -45,7 +45,7 @@ fn parsed<T: std::str::FromStr>(text: &str) -> Option<T> {
     text.parse().ok()
 }
 
-/// `mlx5_0,mlx5_1`.
+/// Parses a list of names, such as `mlx5_0,mlx5_1`.
 pub(super) fn names(text: &str) -> Option<Vec<DeviceName>> {
     text.split(',')
         .map(str::trim)

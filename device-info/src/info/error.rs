@@ -5,7 +5,7 @@ use crate::quoted::Quoted;
 /// Why device information does not follow the specification.
 #[derive(Debug, thiserror::Error)]
 pub enum DeviceInfoError {
-    /// It is not a JSON object with values of the right types.
+    /// The text is not a JSON object with values of the right types.
     #[error("device-info is broken: {0}; write a JSON map as in Device Information 1.1.0 §3")]
     Json(#[source] serde_json::Error),
     /// A required key is missing.

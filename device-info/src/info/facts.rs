@@ -1,4 +1,4 @@
-//! Facts of the machine on an allocated device.
+//! Facts of the machine about an allocated device.
 
 use crate::device::Device;
 use crate::devlink::DevlinkHandle;
@@ -8,7 +8,7 @@ use crate::switch::Switch;
 use crate::sysfs::Sysfs;
 use crate::vdpa::{VdpaDevice, VdpaDriver};
 
-/// What sysfs and devlink report on one allocated device, in the specification's terms.
+/// What sysfs and devlink report about one allocated device, in the specification's terms.
 ///
 /// `None` means that the value is missing or not known. Only known values can contradict device
 /// information.
@@ -32,12 +32,12 @@ pub struct Facts {
     pub vdpa: Option<VdpaFacts>,
 }
 
-/// The vDPA side of a device.
+/// The facts about a vDPA device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VdpaFacts {
     /// The name on the vDPA bus.
     pub parent_device: String,
-    /// How the device is used.
+    /// Who uses the device.
     pub driver: Option<VdpaDriver>,
     /// The path at which the device is opened.
     pub path: Option<String>,
@@ -48,8 +48,8 @@ impl Facts {
     /// device.
     ///
     /// `switches` returns a device's switch from devlink
-    /// ([`Devlink::switch`](crate::Devlink::switch)). With `&mut |_| None`, representors are looked
-    /// up in sysfs.
+    /// ([`Devlink::switch`](crate::Devlink::switch)). With `&mut |_| None`, `read` looks up
+    /// representors in sysfs.
     #[must_use]
     pub fn read(
         sysfs: &Sysfs,

@@ -7,7 +7,7 @@ use crate::quoted::Quoted;
 use crate::sysfs::path::is_entry_name;
 
 /// The name of a device, an RDMA device or an interface: a single directory entry without commas
-/// and white space, because lists of names are separated by commas.
+/// and white space, because commas separate the names in a list.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DeviceName(String);
 

@@ -8,7 +8,8 @@ use crate::quoted::Quoted;
 /// A version of the Device Information Specification, `<MAJOR>.<MINOR>.<PATCH>`
 /// (`DEVINFO 1.1.0 §3.1.2`).
 ///
-/// Any 1.x.y is accepted: a minor version adds keys, and unknown keys survive.
+/// The crate accepts any 1.x.y, because a minor version only adds keys, and the crate keeps unknown
+/// keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SpecVersion {
     minor: u32,

@@ -1,4 +1,4 @@
-//! Device information in the form that files have.
+//! Device information as files contain it.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -6,8 +6,8 @@ use serde_json::{Map, Value};
 use super::DeviceInfoError;
 use crate::pci_address::PciAddress;
 
-/// Device information from a file, with unchecked values. Every key may be missing or null, and
-/// unknown keys are kept.
+/// Device information from a file, with unchecked values. Every key may be missing or null. Keeps
+/// unknown keys.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[allow(
@@ -75,8 +75,8 @@ impl WireDeviceInfo {
         serde_json::from_slice(bytes).map_err(DeviceInfoError::Json)
     }
 
-    /// Returns whether this describes the device with the identifier `id`. If `id` is a PCI
-    /// address, compares PCI addresses; otherwise compares the name of the vDPA device. Returns
+    /// Returns whether this information describes the device with the identifier `id`. If `id` is a
+    /// PCI address, compares PCI addresses; otherwise compares the name of the vDPA device. Returns
     /// `None` if `id` cannot be compared, for example because a device plugin chose its form.
     #[must_use]
     pub fn describes(&self, id: &str) -> Option<bool> {

@@ -17,7 +17,8 @@ pub fn device_name(vendor: u16, device: u16) -> Option<&'static str> {
 }
 
 impl PciFunction {
-    /// Returns the names of vendor and device, as far as they are known.
+    /// Returns the vendor's name, followed by the device's name if it is known. `None` if the
+    /// vendor's name is unknown.
     #[must_use]
     pub fn name(&self) -> Option<String> {
         let vendor = self.vendor()?;
@@ -33,8 +34,8 @@ impl PciFunction {
 mod tests {
     use super::*;
 
-    /// The build script of `pci-ids` downloads the table with curl. If the download is not the
-    /// table, the crate's table is empty, and this test fails.
+    /// The build script of `pci-ids` downloads the table with curl. If the downloaded file is not
+    /// the table, the crate's table is empty, and this test fails.
     #[test]
     fn the_names_exist_without_a_download() {
         assert_eq!(vendor_name(0x15b3), Some("Mellanox Technologies"));

@@ -10,9 +10,10 @@ use crate::pci_address::PciAddress;
 pub struct Sriov {
     /// The maximum number of virtual functions.
     pub total_vfs: u32,
-    /// The current number; `None` if it cannot be read, which does not mean zero.
+    /// The current number of virtual functions. `None` means that the crate could not read the
+    /// number, not that it is zero.
     pub num_vfs: Option<u32>,
-    /// The device ID of its virtual functions.
+    /// The device ID of the virtual functions.
     pub vf_device: Option<u16>,
     /// The number of MSI-X vectors that the function can distribute among its virtual functions.
     /// `None` if the driver has no such pool. The driver of E810 then reports a negative number as
@@ -26,8 +27,9 @@ const MAX_MSIX: u32 = 2048 * 65_535;
 impl PciFunction {
     /// Returns the SR-IOV capability; `None` for a function that is not physical.
     ///
-    /// A function can have the capability without virtual functions. Reading their number blocks
-    /// while a driver creates some, so call this only where blocking does no harm.
+    /// A function can have the capability without virtual functions. Reading the number of virtual
+    /// functions blocks while a driver creates some, so call this method only where blocking does
+    /// no harm.
     #[must_use]
     pub fn sriov(&self) -> Option<Sriov> {
         Some(Sriov {
@@ -86,7 +88,7 @@ impl PciFunction {
     ///
     /// Computes the number from the physical function's offset and stride, and confirms it by
     /// reading one link. This takes six system calls, whatever the number of virtual functions. If
-    /// the number cannot be confirmed, reads all links. Compares whole names.
+    /// the link does not confirm the number, reads all links. Compares whole addresses.
     #[must_use]
     pub fn vf_index(&self) -> Option<u32> {
         let physical = self.physical_function()?;

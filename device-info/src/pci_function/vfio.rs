@@ -27,8 +27,8 @@ impl PciFunction {
         self.entry.link_name("iommu_group")?.parse().ok()
     }
 
-    /// Returns all functions of its IOMMU group, including itself. They can be assigned only
-    /// together.
+    /// Returns all functions of its IOMMU group, including itself. A pod or a virtual machine can
+    /// get these functions only together.
     #[must_use]
     pub fn iommu_group_members(&self) -> Vec<PciAddress> {
         let Some(group) = self.iommu_group() else {

@@ -1,4 +1,4 @@
-//! A directory whose content is not trusted.
+//! A directory to which less trusted users may write.
 
 use std::fs::{DirBuilder, File, Permissions};
 use std::io::{self, Read, Write};
@@ -13,8 +13,8 @@ use nix::unistd::{Uid, UnlinkatFlags, geteuid, unlinkat};
 
 use super::{StoreError, UnsafeFile, name};
 
-/// The maximum size of a file. Device information has about 300 bytes, and the annotation that
-/// holds it has 256 KiB for all networks of a pod.
+/// The maximum size of a file. Device information takes about 300 bytes. The annotation with the
+/// device information of all networks of a pod can have at most 256 KiB.
 const MAX_FILE: u64 = 64 << 10;
 
 /// An open directory. Every operation on a file uses the directory's descriptor, not its path.
@@ -110,7 +110,7 @@ impl Directory {
     }
 
     /// Writes a file with mode 0644. Writes the whole content under a temporary name first, then
-    /// renames that file, which replaces an existing file.
+    /// renames the temporary file. The rename replaces an existing file.
     pub(super) fn write(&self, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
         let path = self.path.join(name);
         if bytes.len() as u64 > MAX_FILE {
@@ -121,7 +121,8 @@ impl Directory {
             ));
         }
         let unfinished = unfinished(name);
-        // A crash may have left the temporary file. Its name is reserved.
+        // A crash may have left the temporary file. No other file has this name, because names of
+        // files with device information cannot start with a dot.
         let _ = unlinkat(
             &self.descriptor,
             unfinished.as_str(),
@@ -155,7 +156,7 @@ impl Directory {
         file.sync_all()
     }
 
-    /// Removes a file and its temporary file. Links are removed, not followed.
+    /// Removes a file and its temporary file. Removes a link, not its target.
     pub(super) fn remove(&self, name: &str) -> Result<(), StoreError> {
         for name in [unfinished(name).as_str(), name] {
             match unlinkat(&self.descriptor, name, UnlinkatFlags::NoRemoveDir) {

@@ -11,7 +11,7 @@ const MAX: usize = 255;
 
 /// The name of a device plugin's file: `<resourceName>-<deviceID>-device.json`, with `-` for each
 /// `/` (`DEVINFO 1.1.0 §4.1`). The identifier may contain `/` too, because kubelet lets a device
-/// plugin choose any.
+/// plugin choose any identifier.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DpFileName(String);
 
@@ -43,8 +43,9 @@ impl DpFileName {
 /// The name of an attachment's file, unique for each attachment (`DEVINFO 1.1.0 §4.2`):
 /// `<namespace>-<network>-<containerID>_<interface>`, as in the reference library.
 ///
-/// If that is longer than 255 bytes, a hash replaces the first part. Container ID and interface
-/// stay, which are unique by themselves.
+/// If that name is longer than 255 bytes, a hash replaces `<namespace>-<network>`. Container ID and
+/// interface stay, and together they are unique. If the name is still too long, a hash replaces all
+/// of it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct CniFileName(String);
 
@@ -53,7 +54,8 @@ impl CniFileName {
     ///
     /// # Errors
     ///
-    /// [`StoreError::Name`] for a part that is empty or has `/` or control characters.
+    /// [`StoreError::Name`] for a part that is empty, starts with a dot, or has `/` or control
+    /// characters.
     pub fn of_attachment(
         namespace: &str,
         network: &str,
@@ -119,7 +121,7 @@ fn bounded(head: &str, between: char, tail: &str) -> String {
     }
 }
 
-/// FNV-1a over 128 bits, which stays the same in every version of this program.
+/// Computes an FNV-1a hash of 128 bits. Every version of this crate computes the same hash.
 pub(super) fn hash(text: &str) -> String {
     const OFFSET: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
     const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;

@@ -325,7 +325,7 @@ fn names_over_255_bytes_are_hashed_and_stay_unique() {
     ] {
         assert_ne!(first, other);
     }
-    // The file name is too short for both the container ID and the interface.
+    // A file name has no room for both this container ID and this interface.
     assert_ne!(of("a", &long, "net1"), of("a", &long, "net2"));
     assert!(of("a", &long, "net1").as_str().len() <= 255);
 

@@ -16,7 +16,7 @@ pub const MAX_ATTRIBUTE: usize = 4096;
 
 /// Reads one attribute, trimmed.
 ///
-/// Non-blocking, so that a FIFO in a directory that is not a real sysfs does not block the reader.
+/// Does not block, even on a FIFO in a directory that is not a real sysfs.
 pub(super) fn read(path: &Path) -> Result<String, AttributeError> {
     let mut buffer = [0; MAX_ATTRIBUTE + 1];
     match read_at(AT_FDCWD, path, &mut buffer) {
@@ -28,8 +28,8 @@ pub(super) fn read(path: &Path) -> Result<String, AttributeError> {
 /// Reads one attribute of every entry of a directory, in an unspecified order. Calls `each` with
 /// the entry's name and its trimmed text or error.
 ///
-/// A switch may have hundreds of ports, so this resolves the directory's path once and allocates no
-/// memory per attribute.
+/// A switch may have hundreds of ports, so this function resolves the directory's path once and
+/// allocates no memory per attribute.
 pub(super) fn read_each(
     directory: &Path,
     attribute: &str,
@@ -148,8 +148,8 @@ impl AttributeError {
         &self.path
     }
 
-    /// Returns whether the kernel has no value here, which is not a fault: the file is missing or
-    /// vanished meanwhile, is empty, or the driver does not support it.
+    /// Returns whether the kernel has no value here, which is not a fault. The file is missing, has
+    /// vanished or is empty, or the driver does not support the attribute.
     #[must_use]
     pub fn is_absence(&self) -> bool {
         self.cause == Cause::Absent

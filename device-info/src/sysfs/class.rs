@@ -2,8 +2,8 @@
 //! `parse_file`, `trim_file`, `all`) work on our devices.
 //!
 //! The directory functions of `sysfs-class` (`dir`, `all`, `iter`, `new`) use this machine's
-//! `/sys`, even if our root is a different directory. All reads use our bounded reader, because
-//! that of `sysfs-class` reads whole files.
+//! `/sys`, even if our root is a different directory. All reads use our bounded reader, because the
+//! reader of `sysfs-class` reads whole files.
 #![expect(
     unsafe_code,
     reason = "the trait declares one of its functions unsafe; the bodies here do nothing unsafe"

@@ -9,7 +9,7 @@ use super::{Sysfs, path};
 use crate::pci_address::PciAddress;
 use crate::quoted::Quoted;
 
-/// The maximum number of names to read from a directory: four times the VFs that a PF can have.
+/// The maximum number of names to read from a directory. SR-IOV counts the VFs of a PF in 16 bits.
 const MAX_NAMES: usize = 1 << 16;
 
 /// A device's directory and its sysfs.
@@ -24,14 +24,13 @@ pub(crate) struct Entry {
 
 impl Entry {
     /// Returns the directory that a link such as `bus/pci/devices/0000:01:00.0` points to. `None`
-    /// if the link is missing. Old kernels have directories instead of some links
-    /// (`class/infiniband`). The entry is then that directory.
+    /// if there is no such link.
     pub(crate) fn linked(sysfs: &Sysfs, directory: &str, name: &str) -> Option<Self> {
         let directory = sysfs.root().join(directory);
         let link = directory.join(name);
         let target = sysfs.known(attribute::link(&link))?;
         let path = path::follow(sysfs.root(), &directory, &target)?;
-        // If the target has another name than the link, it is a different device.
+        // A target with a different name than the link is a different device.
         (path.file_name()? == name).then(|| Self::at(sysfs, path))
     }
 

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-/// Orders names with the numbers in them as numbers: `virtfn2` before `virtfn10`.
+/// Orders names, and compares the numbers in them as numbers: `virtfn2` before `virtfn10`.
 ///
 /// The kernel numbers objects without leading zeros, so the order of texts would put the eleventh
 /// before the third.

@@ -18,21 +18,23 @@ impl Problem for AgentError {
 
     fn remedy(&self) -> Option<String> {
         let remedy = match self {
-            Self::Privileges(_) => "drop them all in the container's securityContext",
-            Self::Runtime(_) => "raise its limit of open files",
-            Self::Directory { .. } => "mount it writable, owned by root, and start the agent again",
+            Self::Privileges(_) => "drop all capabilities in the container's securityContext",
+            Self::Runtime(_) => "raise the agent's limit of open files",
+            Self::Directory { .. } => {
+                "mount it writable, make root its owner, and start the agent again"
+            }
             Self::Socket { source, .. } => match source {
                 SocketError::OpenDirectory { instead } => {
                     let instead = instead.display();
                     return Some(format!(
-                        "name a path in a directory of its own, such as {instead}"
+                        "name a path in a separate directory, such as {instead}"
                     ));
                 }
                 SocketError::File(_) => return None,
                 SocketError::Directory(_) => "mount it writable",
-                SocketError::NotSocket => "remove it or name another",
-                SocketError::Peer(_) => "remove it",
-                SocketError::OtherAgent => "end it first",
+                SocketError::NotSocket => "remove the file or name another path",
+                SocketError::Peer(_) => "remove the socket",
+                SocketError::OtherAgent => "stop that agent first",
                 SocketError::Bind(_) => "name a short path on a local file system",
             },
             Self::Api(source) => return source.remedy(),
@@ -61,19 +63,19 @@ mod tests {
             (
                 AgentError::Privileges(PrivilegeError::NoNewPrivileges(Errno::EPERM)),
                 "the agent cannot give up its capabilities: EPERM: Operation not permitted; drop \
-                 them all in the container's securityContext",
+                 all capabilities in the container's securityContext",
             ),
             (
                 AgentError::Runtime(denied()),
-                "the agent cannot run: permission denied; raise its limit of open files",
+                "the agent cannot run: permission denied; raise the agent's limit of open files",
             ),
             (
                 AgentError::Directory {
                     path: "/j/publish".into(),
                     source: denied(),
                 },
-                "/j/publish: permission denied; mount it writable, owned by root, and start the \
-                 agent again",
+                "/j/publish: permission denied; mount it writable, make root its owner, and start \
+                 the agent again",
             ),
             (
                 socket(SocketError::Directory(denied())),
@@ -84,16 +86,16 @@ mod tests {
                     instead: "/run/agent/agent.sock".into(),
                 }),
                 "socket /run/agent.sock: its directory is open to other users and contains other \
-                 files; name a path in a directory of its own, such as /run/agent/agent.sock",
+                 files; name a path in a separate directory, such as /run/agent/agent.sock",
             ),
             (
                 socket(SocketError::NotSocket),
-                "socket /run/agent.sock: a file that is not a socket has this name; remove it or \
-                 name another",
+                "socket /run/agent.sock: a file that is not a socket has this name; remove the \
+                 file or name another path",
             ),
             (
                 socket(SocketError::OtherAgent),
-                "socket /run/agent.sock: another agent listens there; end it first",
+                "socket /run/agent.sock: another agent listens there; stop that agent first",
             ),
             (
                 socket(SocketError::Bind(denied())),

@@ -1,4 +1,4 @@
-//! The pages, and the limits for malicious clients.
+//! Tests the pages, and the limits that protect the agent from malicious clients.
 
 use std::io::{Read, Write};
 use std::net::TcpStream as Client;
@@ -41,7 +41,7 @@ fn ask(address: SocketAddr, request: &str) -> String {
 }
 
 #[test]
-fn a_thousand_half_sent_requests_hold_a_few_connections_and_keep_nobody_out() {
+fn a_thousand_incomplete_requests_do_not_keep_other_clients_out() {
     served(|address| {
         let half = |_| {
             let mut client = Client::connect(address).unwrap();
@@ -73,7 +73,7 @@ fn a_header_has_a_limit() {
 }
 
 #[test]
-fn the_agent_is_ready_once_both_lists_are_whole() {
+fn the_agent_is_ready_once_pods_and_definitions_are_synced() {
     let cache = Cache::default();
     let (status, text) = health("/readyz", &cache);
     assert_eq!(
@@ -88,7 +88,7 @@ fn the_agent_is_ready_once_both_lists_are_whole() {
 }
 
 #[test]
-fn a_scraper_gets_the_form_that_it_takes_and_is_told_which() {
+fn a_scraper_gets_a_format_that_it_accepts_with_the_matching_content_type() {
     served(|address| {
         let get = |path: &str, accept: &str| {
             let request = format!("GET {path} HTTP/1.1\r\nhost: a\r\n{accept}\r\n");
@@ -120,7 +120,7 @@ fn a_scraper_gets_the_form_that_it_takes_and_is_told_which() {
 }
 
 #[test]
-fn an_address_that_somebody_has_is_taken_once_it_is_free() {
+fn the_agent_listens_once_an_occupied_address_is_free() {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

@@ -28,7 +28,7 @@ pub(super) struct Calls {
 }
 
 impl Calls {
-    /// Adds the metrics to the registry, at zero.
+    /// Adds the metrics to the registry.
     pub(super) fn new(registry: &mut Registry) -> Calls {
         Calls {
             calls: add(
@@ -44,7 +44,7 @@ impl Calls {
             operations: add(
                 registry,
                 "operations",
-                "Operations on attachments, by network; `other` where no definition was found",
+                "Operations on attachments, by network; `other` if Jackfield found no definition",
             ),
             phases: add_times(registry, "phase", "Time that a call spent on one phase"),
             delegates: add(registry, "delegate_calls", "Calls of delegates"),

@@ -33,7 +33,7 @@ impl Doctor {
             ran: add_time(
                 registry,
                 "doctor_last_run_timestamp",
-                "When jackfield doctor last ran on this node, since 1970",
+                "Time of the last jackfield doctor on this node, since 1970",
                 Time::default(),
             ),
         }
@@ -52,7 +52,7 @@ impl Doctor {
     }
 }
 
-/// A gauge with a time in seconds since 1970. The page leaves it out while it is 0.
+/// A gauge with a time in seconds since 1970. The page leaves out a gauge that is 0.
 #[derive(Debug, Default, Clone)]
 struct Time(Arc<AtomicI64>);
 

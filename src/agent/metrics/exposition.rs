@@ -15,7 +15,7 @@ pub(crate) enum Exposition {
 
 impl Exposition {
     /// Chooses the format that the header `Accept` prefers. Chooses text for a scraper that names
-    /// neither format, as the client libraries of Prometheus do.
+    /// neither format. The client libraries of Prometheus do the same.
     pub(crate) fn parse(accept: &str) -> Exposition {
         let preferences = accept.split(',').filter_map(preference);
         let better = |best: (f32, _), other: (f32, _)| match other.0 > best.0 {
@@ -99,9 +99,10 @@ mod tests {
     use super::Exposition::{OpenMetrics, Text};
     use super::*;
 
-    /// The headers of Prometheus 3.5, 2.53 and 2.4, of a browser, of curl, and invented headers.
+    /// The table has the headers of Prometheus 3.5, 2.53 and 2.4, of a browser, of curl, and
+    /// invented headers.
     #[test]
-    fn open_metrics_is_for_a_scraper_that_takes_it() {
+    fn only_a_scraper_that_accepts_open_metrics_gets_it() {
         for (accept, expected) in [
             (
                 "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.5,\
@@ -140,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn the_text_of_old_names_a_counter_as_its_series_and_knows_no_unit_and_no_end() {
+    fn the_text_format_names_a_counter_like_its_series_and_has_no_unit_or_end() {
         let mut registry = Registry::with_prefix("j");
         let (calls, age) = (Counter::<u64>::default(), Gauge::<i64>::default());
         calls.inc();

@@ -17,19 +17,20 @@ The agent serves metrics for Prometheus. `--metrics` sets the address (`127.0.0.
 | `/healthz` | 200 while the agent runs |
 | `/readyz` | 200 once the agent has listed its node's pods and watches definitions |
 
-The plugin runs for milliseconds and serves no metrics. After each call, the plugin first answers the runtime, then
-sends the figures of the call to the agent and does not wait. If it finds no agent, the call is not counted.
+The plugin runs for milliseconds and serves no metrics. After each call, the plugin first answers the runtime. Then it
+sends the figures of the call to the agent and does not wait. If the plugin finds no agent, the metrics do not count the
+call.
 
 ## What to watch
 
 | Series | Look when | Then |
 |---|---|---|
 | `jackfield_owed_writes`, `jackfield_owed_detachments` | above 0 for minutes | read the agent's log, which says why |
-| `jackfield_watch_failures_total` | it keeps growing | check the API server. The agent's cache may be as old as `jackfield_cache_age_seconds`, which also grows while nothing changes |
+| `jackfield_watch_failures_total` | it keeps growing | check the API server. The agent's cache may be as old as `jackfield_cache_age_seconds` shows. That metric also grows while nothing in the cluster changes |
 | `jackfield_calls_total` | it grows with a `code` other than 0 | look up the code in [errors.md](errors.md) |
 | `jackfield_agent_absences_total` | it grows | find out why the agent was away |
 | `jackfield_installation` | `state` is not `installed` | read the node's events |
-| `jackfield_unrestored_devices` | there is a series | run `jackfield doctor`, which says which settings were not restored, and why |
+| `jackfield_unrestored_devices` | the metric has a series | run `jackfield doctor`, which names the settings that Jackfield could not restore, and the reasons |
 
 The agent's log has a line for each failed call, with pod, container, network and phase.
 
@@ -40,26 +41,27 @@ The agent's log has a line for each failed call, with pod, container, network an
   series. All further networks share the value `other`. The same limit applies to `plugin`.
 - `phase` is one of `question` (asking the agent), `devices` (waiting until kubelet's record shows the pod's devices),
   `plan`, `lock` (waiting for another call on the same sandbox), `journal`, `delegates`, `verify`, `routes`, `publish`
-  (leaving status and events for the agent) and `unwind`.
+  (leaving status and events for the agent) and `unwind` (rolling back a failed ADD).
 - `check` is a check of `jackfield doctor`.
 
 `jackfield_devices` counts the devices that kubelet's pod-resources API names. A scrape does not query kubelet. While a
 scraper is active, the agent queries kubelet in the background: every minute, and after each answer for a pod with
-devices, but at most once a second. So the figures are at most one minute plus one scrape interval old. The first
-scrape may show none.
+devices, but at most once a second. So the figures are at most one minute plus one scrape interval old. The first scrape
+may show no devices.
 
-`jackfield doctor` sends the agent its number of findings for each check. The agent shows the last run until the agent
-restarts. Before the first run, it shows nothing. If `doctor` cannot read the node's configuration or finds no agent,
-it sends nothing. To run it regularly, call `/opt/cni/bin/jackfield doctor` as root from a timer of the node and watch
-`jackfield_doctor_last_run_timestamp_seconds`.
+`jackfield doctor` sends the agent its number of findings for each check. The agent serves the numbers of the last run
+until the agent restarts. Before the first run, the agent serves no such numbers. If `doctor` cannot read the node's
+configuration or finds no agent, it sends nothing. To run `doctor` regularly, call `/opt/cni/bin/jackfield doctor` as
+root from a timer of the node and watch `jackfield_doctor_last_run_timestamp_seconds`.
 
-The names that begin with `process_` are those of all Prometheus client libraries. They describe the agent.
+All Prometheus client libraries have the metrics that begin with `process_`. Here these metrics describe the agent.
 
 A scraper whose header `Accept` names OpenMetrics 1.0, such as Prometheus, gets OpenMetrics. Any other scraper gets
-Prometheus' text format 0.0.4 (`text/plain; version=0.0.4`). The table below has the names that both formats use.
+Prometheus' text format 0.0.4 (`text/plain; version=0.0.4`). The names in the table below are the same in both formats.
 
-The server accepts eight connections, each for ten seconds at most and with a request header of at most 8 KiB. If all
-eight are in use, a new connection replaces the oldest. Plugins use another socket, so these limits do not affect them.
+The agent accepts eight connections for metrics, each for ten seconds at most and with a request header of at most 8
+KiB. If all eight connections are in use, a new connection replaces the oldest. Plugins use another socket, so these
+limits do not affect them.
 
 ## Dashboard and alerts
 
@@ -70,16 +72,16 @@ eight are in use, a new connection replaces the oldest. Plugins use another sock
   `grafanaDashboard.labels`.
 - `prometheus-rule.yaml` is for the Prometheus operator. Apply it with `kubectl apply -f`, or set
   `prometheusRule.enabled=true` in the chart. In the chart, also set `prometheusRule.labels` to the labels by which your
-  Prometheus selects rules. Without the operator, use the content of `spec` as a rule file.
+  Prometheus selects rules. Without the operator, use the content of `spec` as a rule file of Prometheus.
 
 Both need a Prometheus that scrapes the agents. The name of the job does not matter.
 
 | Alert | After | When |
 |---|---|---|
-| `JackfieldAgentDown` | 5 min | Prometheus cannot scrape a target that was an agent within the last day |
+| `JackfieldAgentDown` | 5 min | Prometheus cannot scrape an agent that it scraped within the last day |
 | `JackfieldCallsFail` | 10 min | more than 3 calls in 15 minutes failed with the same code. Codes for mistakes in pods and definitions do not count |
 | `JackfieldAddIsSlow` | 15 min | one ADD in twenty takes more than 30 s |
-| `JackfieldDetachmentsOwed` | 15 min | a deleted pod is not completely detached yet |
+| `JackfieldDetachmentsOwed` | 15 min | Jackfield has not completely detached a deleted pod yet |
 | `JackfieldWritesOwed` | 15 min | the agent could not write statuses or events |
 | `JackfieldWatchFails` | 15 min | a watch failed more than 3 times in 15 minutes |
 | `JackfieldDoctorFindings` | 5 min | the last `jackfield doctor` on a node found something |
@@ -89,15 +91,16 @@ Both need a Prometheus that scrapes the agents. The name of the job does not mat
 ## Scrape from within the cluster
 
 By default the agent listens on the node's loopback only. Anyone who can reach the address can read the names of
-networks, resources and plugins, and no NetworkPolicy applies to a pod on the node's network. So open the port only
-if no untrusted host can reach your nodes:
+networks, resources and plugins. No NetworkPolicy protects the address, because the agent's pod uses the node's network.
+So open the port only if no untrusted host can reach your nodes:
 
 ```sh
 helm upgrade --install --namespace kube-system jackfield deploy/chart --set agent.metrics=0.0.0.0:9321
 ```
 
-For IPv6 use `'[::]:9321'`. The chart then changes the probes too, and adds a container port `metrics`. With kustomize,
-patch the agent's `args` and its probes. Then use a PodMonitor, or add this to the configuration of Prometheus:
+For IPv6 use `'[::]:9321'`. With this value, the chart also changes the probes and adds a container port `metrics`. With
+kustomize, patch the agent's `args`, probes and ports yourself. Then use a PodMonitor, or add this to the configuration
+of Prometheus:
 
 ```yaml
 scrape_configs:
@@ -176,7 +179,7 @@ fn examination<const N: usize>(checks: [(&'static str, u64); N]) -> Examination 
 }
 
 #[test]
-fn what_is_counted_is_shown() {
+fn the_page_shows_every_metric() {
     let text = sample();
     for line in [
         r#"jackfield_questions_total{answered="true"} 1"#,
@@ -227,7 +230,7 @@ fn value(page: &str, series: &str) -> f64 {
 }
 
 #[test]
-fn the_process_shows_what_it_takes() {
+fn the_page_shows_the_resources_of_the_process() {
     let _open: Vec<fs::File> = (0..50).map(|_| fs::File::open("/proc").unwrap()).collect();
     let now = || {
         let now = std::time::UNIX_EPOCH.elapsed().unwrap();
@@ -247,7 +250,7 @@ fn the_process_shows_what_it_takes() {
 }
 
 #[test]
-fn a_run_of_doctor_takes_the_place_of_the_one_before_and_of_none_nothing_is_shown() {
+fn a_run_of_doctor_replaces_the_previous_run_and_without_a_run_no_series_exists() {
     let metrics = Metrics::new();
     let page = || metrics.page(&Cache::default(), &[], Exposition::Text);
     let never = page();

@@ -1,4 +1,4 @@
-//! Tests that no file in the directory of owed writes stops the agent, whatever its kind.
+//! Tests that no file in the directory of owed writes stops the agent.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -47,7 +47,7 @@ fn on_runtime<T>(future: impl Future<Output = T>) -> T {
 }
 
 #[test]
-fn thousands_of_files_of_one_pod_become_one_publication_of_the_newest_status() {
+fn thousands_of_files_of_one_pod_become_one_publication_with_the_newest_status() {
     let dir = tempfile::tempdir().unwrap();
     for number in 0..2000 {
         let told = (number == 1500).then_some("newest");
@@ -72,7 +72,7 @@ fn thousands_of_files_of_one_pod_become_one_publication_of_the_newest_status() {
 }
 
 #[test]
-fn what_is_no_file_of_a_plugin_neither_blocks_nor_is_followed() {
+fn files_that_no_plugin_wrote_do_not_block_the_agent_and_are_renamed() {
     let dir = tempfile::tempdir().unwrap();
     write(dir.path(), "1.json", Some("n"), 0);
     let publish = dir.path().join("publish");
@@ -98,7 +98,7 @@ fn what_is_no_file_of_a_plugin_neither_blocks_nor_is_followed() {
 }
 
 #[test]
-fn what_is_kept_in_memory_has_a_limit_and_one_place_for_each_pod() {
+fn memory_holds_one_publication_for_each_pod_up_to_a_limit() {
     let dir = tempfile::tempdir().unwrap();
     let waiting = OwedByPod::new(OwedWrites::new(dir.path()));
     let large = || Some(status(&"x".repeat(MAX_STATUS - 100)));
@@ -122,7 +122,7 @@ fn what_is_kept_in_memory_has_a_limit_and_one_place_for_each_pod() {
 }
 
 #[test]
-fn a_publication_that_comes_while_an_older_one_is_made_is_still_owed() {
+fn a_publication_that_arrives_while_an_older_one_is_published_stays_owed() {
     let dir = tempfile::tempdir().unwrap();
     let owed = OwedWrites::new(dir.path());
     let keep = |text| {

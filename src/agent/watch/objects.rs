@@ -9,8 +9,8 @@ use crate::cluster::api::kinds::{ObjectNameError, Objects};
 use crate::cluster::api::{ApiError, ApiServer};
 use crate::npwg::ObjectRef;
 
-/// Parses an object into the form that the cache keeps; `None` if the cache does not keep it. The
-/// flag is set for an object in a list or in an `ADDED` event.
+/// Parses an object into the form that the cache keeps. Returns `None` for an object that the cache
+/// does not keep. The flag is set for an object in a list or in an `ADDED` event.
 type Keep<'a, T> = dyn Fn(&ObjectRef, &str, bool) -> serde_json::Result<Option<T>> + 'a;
 
 /// Fills a cache from a watch.
@@ -27,8 +27,8 @@ pub(super) struct ObjectWatch<'a, T> {
 
 impl<T: Cacheable> ObjectWatch<'_, T> {
     /// Parses an object into the form that the cache keeps. If parsing fails, logs a warning and
-    /// returns `None`. For a question about the object, the agent reads it again and returns the
-    /// error.
+    /// returns `None`. When a question needs the object, the agent reads the object again and
+    /// returns the error.
     fn kept(&self, object: &ObjectRef, text: &str, is_new: bool) -> Option<T> {
         let kept = (self.keep)(object, text, is_new);
         kept.unwrap_or_else(|cause| {
@@ -79,7 +79,7 @@ impl<T: Cacheable + Default> WatchTarget for ObjectWatch<'_, T> {
         }
     }
 
-    /// Keeps the objects in use until there is a new list.
+    /// Keeps the objects until a new list replaces them.
     fn lose(&self) {}
 
     fn none_served(&self) {

@@ -70,8 +70,8 @@ impl<'a> Index<'a> {
     }
 
     /// The minimum number of devices of a resource that the pod must have: the larger of the two
-    /// numbers in `DeviceRequests`. They are not added, since kubelet reuses the devices of an init
-    /// container that has ended.
+    /// numbers in `DeviceRequests`. Does not add the two numbers, since kubelet reuses the devices
+    /// of an init container that has ended.
     pub(super) fn requested(&self, resource: &str) -> u64 {
         let requests = self.requests.get(resource);
         requests.map_or(0, |it| it.by_lasting.max(it.by_one_that_ends_first))

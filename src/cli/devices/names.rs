@@ -5,13 +5,13 @@ use std::path::PathBuf;
 
 use crate::regular_file;
 
-/// The paths of the table in several distributions.
+/// The paths of the table in several distributions, in the order in which they are tried.
 const PLACES: [&str; 3] = [
     "/usr/share/misc/pci.ids",
     "/usr/share/hwdata/pci.ids",
     "/usr/share/pci.ids",
 ];
-/// The size limit of the table, in bytes: ten times the size of the table in 2025.
+/// The size limit of the table, in bytes. The table of 2025 has a tenth of this size.
 const LARGEST: u64 = 16 << 20;
 
 /// The table cannot be read.
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_table_counts_and_having_none_is_no_error() {
+    fn the_first_table_is_read_and_a_missing_table_is_no_error() {
         let dir = tempfile::tempdir().unwrap();
         let places = ["a", "b", "c"].map(|name| dir.path().join(name));
         assert_eq!(first(&places).unwrap(), b"");
@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn a_large_table_or_a_directory_is_refused_by_name() {
+    fn the_error_for_a_large_table_or_a_directory_names_the_path() {
         let dir = tempfile::tempdir().unwrap();
         let large = dir.path().join("large");
         File::create(&large).unwrap().set_len(LARGEST + 1).unwrap();

@@ -45,7 +45,7 @@ impl From<DeviceUser> for User {
 }
 
 impl User {
-    /// The pod's name, or the sandbox's ID if the runtime named no pod.
+    /// Returns the pod's name, or the sandbox's ID if the runtime named no pod.
     pub(super) fn name(&self) -> &str {
         self.pod.as_deref().unwrap_or(&self.container)
     }
@@ -64,7 +64,7 @@ pub(super) enum Owner<'a> {
 }
 
 impl Usage {
-    /// The owner of the device with this name.
+    /// Returns the owner of the device with this name.
     pub(super) fn of(&self, device: &str) -> Owner<'_> {
         let user = self.users.iter().find(|user| user.device == device);
         let mut orphans = self.orphans.iter();
@@ -75,8 +75,8 @@ impl Usage {
         }
     }
 
-    /// The owner of a function. A pod that has one of the function's vDPA devices also owns the
-    /// function.
+    /// Returns the owner of a function. A pod that has one of the function's vDPA devices also owns
+    /// the function.
     pub(super) fn of_function(&self, function: &Function) -> Owner<'_> {
         let own = [function.address.to_string()].into_iter();
         let names = own.chain(function.vdpa.iter().cloned());
@@ -85,7 +85,7 @@ impl Usage {
         owner.unwrap_or_default()
     }
 
-    /// The text of a table cell.
+    /// Returns the text of a table cell.
     pub(super) fn cell(owner: Owner<'_>) -> String {
         match owner {
             Owner::Free => "-".to_owned(),

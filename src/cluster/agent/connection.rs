@@ -1,5 +1,5 @@
-//! The plugin's end of the agent's socket. It follows no symlink, and no operation waits beyond its
-//! deadline.
+//! The plugin's end of the agent's socket. Connecting follows no symlink, and no operation waits
+//! beyond its deadline.
 
 use std::fs::File;
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
@@ -44,8 +44,8 @@ pub(super) struct DescriptorError;
 
 /// Connects to the agent's socket.
 ///
-/// It follows no symlink: the agent can write to the socket's directory, and must not redirect root
-/// to a different socket. The listener has to be root, since its answers decide which programs run.
+/// Follows no symlink: the agent can write to the socket's directory, and must not redirect root to
+/// a different socket. The listener has to be root, because its answers decide which programs run.
 pub(super) fn open(path: &Path, purpose: Purpose) -> Result<UnixStream, AgentProblem> {
     // The standard library drops O_PATH on musl.
     let flags = OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
@@ -60,8 +60,8 @@ pub(super) fn open(path: &Path, purpose: Purpose) -> Result<UnixStream, AgentPro
     match purpose {
         // The timeout also limits connecting, which waits while the agent's queue is full.
         Purpose::Asking(until) => stream.set_write_timeout(Some(left(until)?))?,
-        // Shut down before the agent can send, so that this process receives no descriptors to
-        // close.
+        // Reading is shut down before connecting. So the agent cannot send descriptors that this
+        // process would have to close.
         Purpose::Telling => stream.shutdown(Shutdown::Read)?,
     }
     let itself = format!("/proc/self/fd/{}", named.as_raw_fd());
@@ -147,7 +147,8 @@ impl Write for ByDeadline<'_> {
     }
 }
 
-/// The time until the deadline. It is never zero, because for a socket zero means no limit.
+/// Returns the time until the deadline. The time is never zero, because a socket treats zero as no
+/// limit.
 fn left(until: Instant) -> io::Result<Duration> {
     let left = until.saturating_duration_since(Instant::now());
     if left.is_zero() {

@@ -7,7 +7,8 @@ use super::connection::{self, Purpose};
 use crate::cluster::Installation;
 use crate::cluster::frame::{self, MAX_TO_AGENT, ToAgent};
 
-/// Reports the state of the installation to the agent. It uses one connection until that fails.
+/// Reports the state of the installation to the agent. Uses one connection until that connection
+/// fails.
 #[derive(Debug)]
 pub struct Informant {
     socket: PathBuf,
@@ -15,7 +16,7 @@ pub struct Informant {
 }
 
 impl Informant {
-    /// Creates an informant for the agent at `socket`. It does not connect yet.
+    /// Creates an informant for the agent at `socket`. Does not connect yet.
     pub fn at(socket: &Path) -> Informant {
         Informant {
             socket: socket.to_owned(),
@@ -23,7 +24,7 @@ impl Informant {
         }
     }
 
-    /// Sends a report without waiting. Returns whether it was sent.
+    /// Sends a report without waiting. Returns whether the report was sent.
     pub fn tell(&mut self, installation: Installation) -> bool {
         let Ok(frame) = frame::encode(&ToAgent::Installation(installation), MAX_TO_AGENT) else {
             return false;

@@ -20,8 +20,8 @@ pub(super) fn receive(stream: &mut impl Read) -> Result<FromAgent, FrameError> {
         let (message, length) = frame::read_sized(stream, MAX_FROM_AGENT)?;
         match message {
             FromAgent::Definition(part) => {
-                // A definition without a configuration takes memory too, and skipped keys take
-                // time.
+                // `kept` is the memory that the definitions take, even without configurations.
+                // `sent` includes keys that the plugin skips, because reading them takes time.
                 sent += length;
                 kept += PART + part.1.config.as_ref().map_or(0, String::len);
                 if kept > MOST_DEFINITIONS

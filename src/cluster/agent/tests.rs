@@ -8,8 +8,8 @@ use super::*;
 use crate::cluster::frame::MAX_FROM_AGENT;
 use crate::cluster::{Figures, Pod, PodName};
 
-/// A fake agent that answers each question with the pod's name as its UID. It reports the number of
-/// the connection and the question.
+/// Starts a fake agent that answers each question with the pod's name in place of its UID. For each
+/// question, the channel receives the number of the connection and the pod's name.
 fn agent(dir: &Path) -> (Agent, Receiver<(usize, String)>) {
     let socket = dir.join("agent.sock");
     let listener = UnixListener::bind(&socket).unwrap();
@@ -73,7 +73,7 @@ fn a_question_that_was_announced_is_sent_once() {
 }
 
 #[test]
-fn the_answer_to_another_question_than_the_announced_is_its_own() {
+fn a_question_that_was_not_announced_gets_its_own_answer() {
     let dir = tempfile::tempdir().unwrap();
     let (agent, asked) = agent(dir.path());
     agent.announce(&question("web"));
@@ -83,7 +83,7 @@ fn the_answer_to_another_question_than_the_announced_is_its_own() {
 }
 
 #[test]
-fn what_cannot_be_announced_is_asked_all_the_same() {
+fn a_question_that_could_not_be_announced_is_asked_later() {
     let dir = tempfile::tempdir().unwrap();
     let nobody = Agent::new(&dir.path().join("agent.sock"), None, dir.path());
     nobody.announce(&question("web"));
@@ -94,7 +94,7 @@ fn what_cannot_be_announced_is_asked_all_the_same() {
     assert_eq!(answered(&nobody, "web").as_deref(), Some("web"));
 }
 
-/// A fake agent that answers every question with `words`, one byte every 50 ms.
+/// Starts a fake agent that answers every question with `words`, one byte every 50 ms.
 fn trickles(dir: &Path, words: Vec<u8>) -> Agent {
     let socket = dir.join("agent.sock");
     let listener = UnixListener::bind(&socket).unwrap();
@@ -175,7 +175,7 @@ fn a_link_under_the_sockets_name_is_not_followed() {
     }
 }
 
-/// Closing a lingering socket waits for the linger time that its owner has set, whatever the
+/// Closing a lingering socket waits for the linger time that its owner has set, even beyond the
 /// deadline of the call.
 #[test]
 fn a_descriptor_that_lingers_in_an_answer_holds_nobody_up() {
@@ -212,7 +212,8 @@ fn a_descriptor_that_lingers_in_an_answer_holds_nobody_up() {
     assert!(begun.elapsed() < Duration::from_secs(20));
 }
 
-/// Descriptors from the agent would be closed at the end of the call. Closing them may take long.
+/// The plugin would close descriptors from the agent at the end of the call, and that may take
+/// long.
 #[test]
 fn an_agent_that_is_told_something_can_send_nothing() {
     let dir = tempfile::tempdir().unwrap();
@@ -232,7 +233,7 @@ fn an_agent_that_is_told_something_can_send_nothing() {
 }
 
 #[test]
-fn an_answer_of_more_elements_than_anybody_asks_for_is_refused() {
+fn an_answer_with_too_many_elements_is_refused() {
     let parts = vec![r#"["a/b",{"Err":""}]"#; 300].join(",");
     let answer = format!(r#"{{"answer":{{"definitions":[{parts}]}}}}"#);
     let error = serde_json::from_str::<FromAgent>(&answer).unwrap_err();

@@ -61,8 +61,9 @@ pub trait Lookup {
 /// Answers a question. `node` is the name of this node, if it is known.
 ///
 /// # Errors
-/// When the pod does not exist, has a different UID or is bound to a different node; when too many
-/// of its containers request devices; or when the API server is needed and does not answer.
+/// - When the pod does not exist, has a different UID or is bound to a different node.
+/// - When too many of the pod's containers request devices that its networks may use.
+/// - When the API server is needed and does not answer.
 pub async fn answer(
     lookup: &impl Lookup,
     node: Option<&str>,
@@ -125,8 +126,8 @@ pub async fn answer(
     Ok(answer)
 }
 
-/// The pod's devices according to kubelet, if a network uses any. ResourceSlices identify the
-/// devices of DRA drivers.
+/// Returns the pod's devices according to kubelet, if a network uses devices. ResourceSlices
+/// identify the devices of DRA drivers.
 async fn kubelet(
     lookup: &impl Lookup,
     node: &str,
@@ -157,8 +158,8 @@ async fn kubelet(
     Some(devices)
 }
 
-/// The pod that the runtime names. If the cache lacks the pod, or has a different pod of that name,
-/// this asks the API server, because the pod may have just been replaced.
+/// Returns the pod that the runtime names. If the cache has no pod of that name, or a pod with a
+/// different UID or node, this asks the API server, because the pod may have just been replaced.
 async fn identified(
     lookup: &impl Lookup,
     node: Option<&str>,

@@ -13,20 +13,20 @@ use kube::{Client, Error};
 use super::connection::ApiClient;
 use super::error::RequestError;
 
-/// For an answer of more than `LONG` bytes, the buffer grows by `LONGER` bytes at once.
+/// The buffer grows by `LONGER` bytes at once as soon as an answer exceeds `LONG` bytes.
 const LONG: usize = 256 << 10;
 const LONGER: usize = 2 << 20;
 /// How much of a refusal is read, in bytes.
 const REFUSAL: usize = 64 << 10;
 
-/// How long a GET waits for its answer before it is also sent over a new connection. The client
-/// takes longer than this to detect a dead connection.
+/// How long a GET waits for its answer before `read` also sends it over a new connection. The
+/// client takes longer than this to detect a dead connection.
 pub(super) const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Sends a request and reads the whole answer of at most `most` bytes.
 ///
-/// A GET that fails or gets no answer in time is also sent over a new connection. If the answer
-/// arrives over the new connection, later requests use the new connection.
+/// Also sends a GET over a new connection if the GET fails or gets no answer within `PATIENCE`.
+/// If the answer arrives over the new connection, later requests use the new connection too.
 ///
 /// # Errors
 /// [`RequestError`].

@@ -7,7 +7,7 @@ use super::{ApiError, ApiServer};
 use crate::cluster::{Census, PodName};
 
 impl ApiServer {
-    /// The pods of a node, without pods that have ended or use the host's network. Adds all
+    /// Lists the pods of a node, without pods that have ended or use the host's network. Adds all
     /// definitions if `with_definitions` is set.
     pub(super) async fn census(
         &self,

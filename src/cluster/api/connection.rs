@@ -1,9 +1,9 @@
 //! The connection to the API server, and how the client detects that it is dead.
 //!
 //! A connection that a load balancer has dropped is silent, but so is a watch without changes. Over
-//! HTTP/2, the client distinguishes the two by a PING. HTTP/1.1 has no PING, so the client asks the
-//! API server to end each watch before a silent connection counts as dead. The kernel detects the
-//! loss of the API server's host within the same time.
+//! HTTP/2, the client distinguishes the two by a PING. HTTP/1.1 has no PING. So the client asks the
+//! API server to end each watch after a short time. A connection that is silent for longer counts
+//! as dead. The kernel detects the loss of the API server's host within the same time.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -22,7 +22,7 @@ use super::CredentialsError;
 
 /// The time limit for connecting. A host that is gone does not answer at all.
 const CONNECT: Duration = Duration::from_secs(5);
-/// After how much silence the client sends a PING, and the time limit for its answer.
+/// After how much silence the client sends a PING, and the time limit for the answer to the PING.
 const PING_AFTER: Duration = Duration::from_secs(10);
 const PING_WITHIN: Duration = Duration::from_secs(10);
 /// After how much silence a connection counts as dead, with either version of HTTP.
@@ -30,13 +30,14 @@ const SILENCE: Duration = Duration::from_secs(25);
 /// How long a watch lasts, in seconds: over HTTP/2, and over HTTP/1.1.
 const LONG_WATCH: u32 = 290;
 const SHORT_WATCH: u32 = 15;
-/// For how long requests share a spare client. Later, its connections may be dead too.
+/// For how long requests share a spare client. After this time, the spare client's connections may
+/// be dead too.
 const NEW: Duration = Duration::from_secs(5);
 /// How many bytes of one answer, and of all answers, the API server may send ahead of the reader.
 const WINDOW: u32 = 256 << 10;
 const ALL_WINDOWS: u32 = 1 << 20;
 
-/// The client of an API server. It can be replaced by a client with new connections.
+/// The client of an API server. It can switch to new connections.
 pub(super) struct ApiClient {
     config: Config,
     client: RefCell<Client>,
@@ -48,7 +49,7 @@ pub(super) struct ApiClient {
 }
 
 impl ApiClient {
-    /// Creates a client of the API server in `config`. It sends nothing yet.
+    /// Creates a client of the API server in `config`. Sends nothing yet.
     pub(super) fn new(config: Config) -> Result<ApiClient, CredentialsError> {
         Ok(ApiClient {
             client: RefCell::new(client(&config)?),
@@ -58,12 +59,12 @@ impl ApiClient {
         })
     }
 
-    /// The headers of every request, including the token.
+    /// Returns the headers of every request, including the token.
     pub(super) fn headers(&self) -> &[(HeaderName, HeaderValue)] {
         &self.config.headers
     }
 
-    /// The address of the API server.
+    /// Returns the address of the API server.
     pub(super) fn address(&self) -> String {
         self.config.cluster_url.to_string()
     }
@@ -76,17 +77,18 @@ impl ApiClient {
         });
     }
 
-    /// How long a watch lasts, in seconds.
+    /// Returns how long a watch lasts, in seconds.
     pub(super) fn watch_seconds(&self) -> u32 {
         self.watch_seconds.get()
     }
 
-    /// The client.
+    /// Returns the current client.
     pub(super) fn client(&self) -> Client {
         self.client.borrow().clone()
     }
 
-    /// A client with new connections. Requests at about the same time share one such client.
+    /// Returns the spare client, which has new connections. Creates a spare client if there is none
+    /// or the current one is older than `NEW`.
     pub(super) fn spare(&self) -> Result<Client, kube::Error> {
         let mut spare = self.spare.borrow_mut();
         match &*spare {
@@ -102,7 +104,8 @@ impl ApiClient {
         }
     }
 
-    /// Replaces the client with the spare client, because requests of the client get no answer.
+    /// Replaces the client with the spare client. Callers use this when requests of the client get
+    /// no answer.
     pub(super) fn switch(&self) {
         if let Some((spare, _)) = self.spare.take() {
             *self.client.borrow_mut() = spare;

@@ -19,7 +19,8 @@ const MAX_KUBECONFIG: u64 = 1 << 20;
 
 /// Reads a kubeconfig. Relative paths in it are relative to the kubeconfig's directory.
 ///
-/// kube's reader would block on a FIFO, and would add a second YAML parser.
+/// This does not use the reader of the crate `kube`, which would block on a FIFO and would add a
+/// second YAML parser.
 ///
 /// # Errors
 /// When the kubeconfig or a file that it names cannot be read, or when it is not valid.
@@ -35,7 +36,7 @@ pub(super) fn kubeconfig(path: &Path) -> Result<Kubeconfig, CredentialsError> {
     Ok(kubeconfig)
 }
 
-/// All files that a kubeconfig names, for any context.
+/// Returns all files that a kubeconfig names, for any context.
 fn files(kubeconfig: &mut Kubeconfig) -> impl Iterator<Item = &mut String> {
     let clusters = kubeconfig.clusters.iter_mut();
     let clusters = clusters.filter_map(|named| named.cluster.as_mut());
@@ -53,8 +54,8 @@ fn files(kubeconfig: &mut Kubeconfig) -> impl Iterator<Item = &mut String> {
     authorities.chain(of_users)
 }
 
-/// Adds the token as a header, without a line feed at the end of its file. Callers read the
-/// configuration again once the API server refuses the token.
+/// Adds the token as a header, without white space around it. Reads the token's file only once.
+/// When the API server refuses the token, the agent reads the configuration again.
 ///
 /// # Errors
 /// When the token cannot be sent as a header, its file cannot be read, or the configuration names a

@@ -52,7 +52,8 @@ struct Spec<'a> {
 }
 
 impl<'a> Wire<'a> {
-    /// The object without its configuration, the configuration, and the object's version.
+    /// Returns the object without its configuration, the configuration, and the object's resource
+    /// version.
     fn into_parts(self) -> (Value, Option<&'a RawValue>, String) {
         let resource = self
             .metadata
@@ -72,7 +73,7 @@ impl<'a> Wire<'a> {
     }
 }
 
-/// The definition in an answer of the API server, and its resource version.
+/// Returns the definition in an answer of the API server, and its resource version.
 ///
 /// # Errors
 /// When the answer is not valid JSON or the definition is invalid.
@@ -82,7 +83,7 @@ pub fn read(text: &[u8]) -> Result<(Definition, String), LookupError> {
     Ok((Definition::from_parts(&object, config)?, version))
 }
 
-/// A definition. Its configuration is borrowed as JSON text, since the configuration may be long.
+/// A definition that borrows its configuration as JSON text, because a configuration may be long.
 #[derive(Debug, Serialize)]
 pub struct Unread<'a> {
     /// The object's name.
@@ -96,15 +97,15 @@ pub struct Unread<'a> {
 }
 
 impl<'a> Unread<'a> {
-    /// The definition in an answer of the API server.
+    /// Returns the definition in an answer of the API server.
     ///
     /// # Errors
     /// When the answer is not valid JSON or the definition is invalid.
     pub fn of(text: &'a [u8]) -> Result<Unread<'a>, LookupError> {
         let (object, config, _) = serde_json::from_slice::<Wire<'_>>(text)?.into_parts();
         let short = config.filter(|config| config.get().len() < SHORT);
-        // This decodes and checks a short configuration. A long configuration only has to be a
-        // string.
+        // Only a short configuration is decoded and checked. A long configuration only has to be a
+        // string. `from_parts` refuses `false`, because it is not a string.
         let value = match (short, config) {
             (Some(short), _) => serde_json::from_str(short.get()).unwrap_or(Value::Bool(false)),
             (None, Some(long)) if !long.get().starts_with('"') => Value::Bool(false),
@@ -121,7 +122,7 @@ impl<'a> Unread<'a> {
 }
 
 impl ApiServer {
-    /// The text of a definition of at most `most` bytes, for [`read`] and [`Unread::of`].
+    /// Reads the text of a definition of at most `most` bytes, for [`read`] and [`Unread::of`].
     ///
     /// # Errors
     /// [`LookupError`].
@@ -147,7 +148,7 @@ impl ApiServer {
             })
     }
 
-    /// Adds the names of definitions to a census, up to `most` of them. Their content is not read.
+    /// Adds the names of up to `most` definitions to a census. Does not read their content.
     ///
     /// # Errors
     /// [`ApiError`].
@@ -198,7 +199,7 @@ mod tests {
         assert_eq!(
             definition,
             Definition::from_json(&object).unwrap(),
-            "as from a manifest"
+            "the same as from a manifest"
         );
     }
 

@@ -13,7 +13,7 @@ use kube::core::Status;
 
 use crate::diagnostic;
 
-/// The reason that a refusal gives for a field that is too long (Kubernetes API, Status).
+/// The reason with which the API server refuses a field that is too long (Kubernetes API, Status).
 const FIELD_TOO_LONG: &str = "FieldValueTooLong";
 
 /// Why a request failed or could not be sent.
@@ -59,7 +59,7 @@ pub enum CredentialsError {
     #[error("its user has a program for credentials, which Jackfield does not run")]
     Program,
     /// The token cannot be sent in a header.
-    #[error("the token has characters that no token has")]
+    #[error("the token has characters that a token cannot have")]
     Token,
     /// `tls-server-name` is not a host's name.
     #[error("tls-server-name {0:?} is not a host's name")]
@@ -93,7 +93,7 @@ pub enum RequestError {
     /// The answer is a refusal.
     #[error("{} {}", .0.code, collapsed(&.0.message))]
     Refused(#[source] Box<Status>),
-    /// The API server does not serve the requested kind, or not in this version.
+    /// The API server does not serve the requested kind in this version.
     #[error("it does not know the kind")]
     NotServed,
     /// The answer is longer than this limit, in bytes.
@@ -152,12 +152,12 @@ impl ApiError {
         }
     }
 
-    /// The HTTP status of a refusal.
+    /// Returns the HTTP status of a refusal.
     pub fn code(&self) -> Option<u16> {
         self.refusal().map(|status| status.code)
     }
 
-    /// How long to wait before a retry, if the API server specifies it (429, 503).
+    /// Returns how long to wait before a retry, if the API server specifies a time (429, 503).
     pub fn retry_after(&self) -> Option<Duration> {
         let details = self.refusal()?.details.as_ref()?;
         let seconds = u64::from(details.retry_after_seconds);
@@ -197,7 +197,8 @@ impl ApiError {
     }
 }
 
-/// A library's error and its causes in one line. Often only the innermost cause is informative.
+/// Returns a library's error and its causes in one line. Often only the innermost cause is
+/// informative.
 fn one_line(error: &dyn Error) -> String {
     let mut text = error.to_string();
     for cause in successors(error.source(), |&cause| cause.source()) {

@@ -21,11 +21,11 @@ use crate::npwg::ObjectRef;
 /// What happened to an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
-    /// It is new among the watched objects.
+    /// The object is new among the watched objects.
     Added,
-    /// It changed.
+    /// The object changed.
     Modified,
-    /// It is gone from the watched objects.
+    /// The object is gone from the watched objects.
     Deleted,
     /// No object changed. The watch has returned all changes up to the event's version.
     Bookmark,
@@ -34,9 +34,9 @@ pub enum Change {
 /// An event of a watch.
 #[derive(Debug)]
 pub struct Event<'a> {
-    /// What happened.
+    /// What happened to the object.
     pub change: Change,
-    /// The object's name.
+    /// The object's name, or why it cannot be read.
     pub object: Result<ObjectRef, ObjectNameError>,
     /// The version up to which the watch has returned all changes; empty if the event has none.
     pub version: String,
@@ -77,8 +77,8 @@ pub(crate) fn read(line: &str) -> Result<Result<Event<'_>, Box<Status>>, serde_j
 }
 
 impl ApiServer {
-    /// Watches objects, beginning at a version, until the API server ends the watch. Only one event
-    /// is in memory at a time. An event of more than `LARGEST` bytes is skipped.
+    /// Watches objects, beginning at a resource version, until the API server ends the watch. Keeps
+    /// only one event in memory at a time. Skips an event of more than `LARGEST` bytes.
     ///
     /// # Errors
     /// [`ApiError`], with the code 410 if the API server no longer has that version.

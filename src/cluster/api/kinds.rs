@@ -11,13 +11,13 @@ use crate::npwg::{ObjectRef, ObjectRefError};
 /// The media types of objects without their content.
 const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
 const METADATA_LIST: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
-/// The namespace that [`ObjectRef`] gets for objects without a namespace.
+/// The namespace in the [`ObjectRef`] of an object without a namespace.
 const NO_NAMESPACE: &str = "cluster";
 
 /// Objects of one kind: all objects in the cluster, or only the objects of one node.
 #[derive(Debug, Clone)]
 pub struct Objects {
-    /// Their kind.
+    /// The kind of the objects.
     pub kind: &'static str,
     version: &'static str,
     path: String,
@@ -26,18 +26,18 @@ pub struct Objects {
 }
 
 impl Objects {
-    /// The pods that are bound to a node.
+    /// Returns the pods that are bound to a node.
     pub fn pods(node: &str) -> Objects {
         Objects::of_node("Pod", "v1", "/api/v1/pods", node)
     }
 
-    /// The ResourceSlices of a node.
+    /// Returns the ResourceSlices of a node.
     pub fn slices(node: &str) -> Objects {
         let path = "/apis/resource.k8s.io/v1/resourceslices";
         Objects::of_node("ResourceSlice", "resource.k8s.io/v1", path, node)
     }
 
-    /// The definitions of the cluster, without their content.
+    /// Returns the definitions of the cluster, without their content.
     pub fn definitions() -> Objects {
         Objects {
             kind: "NetworkAttachmentDefinition",
@@ -59,7 +59,7 @@ impl Objects {
         }
     }
 
-    /// The path of a request for the objects, with these query parameters.
+    /// Returns the path of a request for the objects, with these query parameters.
     pub(super) fn path(&self, parameters: &str) -> String {
         format!("{}{parameters}", self.path)
     }
@@ -75,14 +75,14 @@ impl fmt::Display for Objects {
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 pub enum ObjectNameError {
-    /// Its metadata is not JSON of the expected shape.
+    /// The object's metadata is not JSON of the expected shape.
     Json(#[from] serde_json::Error),
     /// No object can have this name.
     Name(#[from] ObjectRefError),
 }
 
-/// The name and the version of an object. They can be read even if the rest of the object is
-/// invalid.
+/// The name and the resource version of an object. Both can be read even if the rest of the object
+/// is invalid.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct ObjectHead {
@@ -98,7 +98,7 @@ struct HeadMetadata {
 }
 
 impl ObjectHead {
-    /// The object's name.
+    /// Returns the object's name.
     ///
     /// # Errors
     /// When no object can have that name.
@@ -110,7 +110,7 @@ impl ObjectHead {
         ObjectRef::new(namespace, &self.metadata.name)
     }
 
-    /// The object's version.
+    /// Returns the object's resource version.
     pub(super) fn version(self) -> String {
         self.metadata.resource_version
     }

@@ -10,7 +10,7 @@ use crate::cluster::identity::Identity;
 use crate::cluster::{Container, Pod, PodAnnotations};
 use crate::npwg::STATUS_ANNOTATION;
 
-/// The longest pod that a cache of many pods keeps whole, in bytes.
+/// The longest pod that a cache of many pods keeps with all fields, in bytes.
 const KEPT_TEXT: usize = 16 << 10;
 /// The memory of a container and of a request in addition to their names, in bytes. Even a map with
 /// one entry has room for several entries.
@@ -68,23 +68,24 @@ struct Resources {
 /// The fields of a pod that are kept.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PodView {
-    /// Its UIDs.
+    /// The pod's UIDs.
     pub identity: Identity,
-    /// The node that it is bound to.
+    /// The node that the pod is bound to.
     pub node: Option<String>,
     /// The annotations that select networks.
     pub annotations: PodAnnotations,
-    /// Its current network-status, with the entries of Jackfield and of other components.
+    /// The current network-status, with the entries of Jackfield and of other components.
     pub status: Option<String>,
-    /// Whether it has annotations. If it has none, a patch has to create the map.
+    /// Whether the pod has annotations. If it has none, a patch has to create the map.
     pub has_annotations: bool,
-    /// Its containers that request extended resources, init containers first.
+    /// The containers that request extended resources, init containers first.
     pub containers: Vec<Container>,
-    /// Whether it has resource claims (DRA).
+    /// Whether the pod has resource claims (DRA).
     pub has_claims: bool,
     /// Whether no runtime attaches the pod, because it uses the host's network or has ended.
     pub is_unattached: bool,
-    /// Whether its annotations and containers are missing, because they were too long to be kept.
+    /// Whether annotations, status and containers are left out, because they are too long for the
+    /// cache.
     pub is_partial: bool,
 }
 
@@ -115,8 +116,8 @@ impl From<PodObject> for PodView {
 }
 
 impl PodView {
-    /// The part of the pod that a cache of many pods keeps; `None` for a pod that no runtime
-    /// attaches.
+    /// Returns the part of the pod that a cache of many pods keeps; `None` for a pod that no
+    /// runtime attaches.
     pub fn to_be_kept(&self) -> Option<PodView> {
         let kept = || match self.is_long() {
             true => self.identity_alone(),
@@ -125,12 +126,12 @@ impl PodView {
         (!self.is_unattached).then(kept)
     }
 
-    /// Whether it is too long to be kept whole.
+    /// Whether the pod is too long for a cache to keep all its fields.
     pub fn is_long(&self) -> bool {
         self.length() > KEPT_TEXT
     }
 
-    /// The pod without its annotations and containers.
+    /// Returns the pod without its annotations, status and containers.
     pub fn identity_alone(&self) -> PodView {
         PodView {
             identity: self.identity.clone(),
@@ -143,7 +144,7 @@ impl PodView {
         }
     }
 
-    /// The memory that the pod needs in addition to an empty pod, in bytes.
+    /// Returns the memory that the pod needs in addition to an empty pod, in bytes.
     pub fn length(&self) -> usize {
         let texts = [
             &self.annotations.networks,
@@ -160,7 +161,8 @@ impl PodView {
         texts.chain(requests).sum::<usize>() + self.identity.uid.len()
     }
 
-    /// The pod as the plan needs it, with the UID from the runtime if there is one.
+    /// Returns the pod for an answer. Its UID is `asked`, the runtime's UID, if the runtime passes
+    /// one.
     pub fn to_pod(&self, asked: Option<&str>) -> Pod {
         Pod {
             uid: Some(asked.unwrap_or(&self.identity.uid).to_owned()),

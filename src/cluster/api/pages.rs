@@ -10,8 +10,8 @@ use super::server::LARGEST;
 use super::{ApiError, ApiServer};
 use crate::npwg::ObjectRef;
 
-/// The most objects on the first page and on later pages. The first page is small, because the size
-/// of the objects is still unknown.
+/// The most objects on the first page, and on later pages. The first page is small, because the
+/// client does not yet know the size of the objects.
 const FIRST: usize = 16;
 const MOST: usize = 500;
 /// The largest page of more than one object, in bytes.
@@ -47,13 +47,13 @@ impl PageSize {
         }
     }
 
-    /// The size of the page after a page of `length` bytes. The next page should have half of the
-    /// bytes that a page may have.
+    /// Returns the number of objects for the page after a page of `length` bytes. The next page
+    /// should have about half of `PAGE_BYTES`.
     fn after(self, length: usize) -> PageSize {
         PageSize((self.0 * (PAGE_BYTES / 2) / length.max(1)).clamp(1, MOST))
     }
 
-    /// The size for a retry after a page was too long.
+    /// Returns the number of objects for a retry after a page was too long.
     fn smaller(self) -> PageSize {
         PageSize((self.0 / 8).max(1))
     }
@@ -64,7 +64,7 @@ impl PageSize {
 pub struct Item<'a>(&'a RawValue);
 
 impl<'a> Item<'a> {
-    /// Its name.
+    /// Returns the object's name.
     ///
     /// # Errors
     /// [`ObjectNameError`].
@@ -73,12 +73,12 @@ impl<'a> Item<'a> {
         Ok(head.object()?)
     }
 
-    /// Its text.
+    /// Returns the object's text.
     pub fn text(self) -> &'a str {
         self.0.get()
     }
 
-    /// The object. If it cannot be read, this logs a warning and returns `None`.
+    /// Reads the object. If the object cannot be read, logs a warning and returns `None`.
     pub(super) fn read<T: Deserialize<'a>>(self) -> Option<T> {
         let read = serde_json::from_str(self.text());
         read.inspect_err(|cause| match self.object() {
@@ -90,8 +90,8 @@ impl<'a> Item<'a> {
 }
 
 impl ApiServer {
-    /// Reads a list until `take` returns false, and returns the version of the list. Only one page
-    /// is in memory at a time.
+    /// Reads a list until `take` returns false, and returns the resource version of the list. Keeps
+    /// only one page in memory at a time.
     ///
     /// # Errors
     /// [`ApiError`].
@@ -124,7 +124,8 @@ impl ApiServer {
         }
     }
 
-    /// The version of the list, from which a watch can begin. Requests only one object of the list.
+    /// Returns the resource version of the list. A watch can begin at this version. Requests only
+    /// one object of the list.
     ///
     /// # Errors
     /// [`ApiError`].
@@ -161,11 +162,15 @@ mod tests {
     #[test]
     fn a_page_grows_and_shrinks_with_its_objects() {
         let first = PageSize(FIRST);
-        assert_eq!(first.after(FIRST * 100).0, MOST, "small ones");
+        assert_eq!(first.after(FIRST * 100).0, MOST, "small objects");
         assert_eq!(first.after(FIRST << 13).0, 64);
         assert_eq!(first.smaller().smaller().0, 1);
         let large = PageSize(1).after(2 << 20);
-        assert_eq!((large.0, large.bytes()), (1, LARGEST), "one by one");
+        assert_eq!(
+            (large.0, large.bytes()),
+            (1, LARGEST),
+            "one object per page"
+        );
         assert_eq!(large.after(1_000).0, MOST);
     }
 }

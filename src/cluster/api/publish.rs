@@ -15,7 +15,7 @@ use crate::cluster::publication::Omission;
 use crate::cluster::{Event, Publication};
 use crate::npwg::{ObjectRef, STATUS_ANNOTATION, merge_status};
 
-/// How often a patch is attempted while other clients change the same annotation.
+/// How many times `publish` sends a patch while other clients change the same annotation.
 const ATTEMPTS: usize = 5;
 /// The namespace of events about nodes, which have no namespace themselves.
 const NAMESPACE_OF_NODES: &str = "default";
@@ -25,7 +25,7 @@ const NAMESPACE_OF_NODES: &str = "default";
 pub enum PublishOutcome {
     /// Status and events are written.
     Written,
-    /// The pod is gone, and a new pod may have its name.
+    /// The pod is gone. A new pod may have the same name.
     PodGone,
     /// The pod is static, and the API server does not have its mirror pod.
     NoMirror,
@@ -43,22 +43,24 @@ pub enum PublishError {
 /// The source of events, and the period in which equal events count as one.
 #[derive(Debug, Clone, Copy)]
 pub struct EventContext<'a> {
-    /// The node's name, where it is known.
+    /// The node's name; empty if it is unknown.
     pub node: &'a str,
     /// Equal events about a pod in the same period count as one event.
     pub period: &'a str,
 }
 
-/// Publishes the status and the events. `view` is the pod's last known state, if there is one.
+/// Publishes the status and the events. `view` is the pod's state in a cache; `None` if no cache
+/// has the pod.
 ///
 /// The patch tests the pod's UID and the annotation that it replaces. So the patch changes no other
 /// pod of that name, and overwrites no annotation that another client has changed in the meantime
 /// (NPWG 1.3 §5.1). The patch does not test the resource version, because kubelet writes other
-/// parts of the pod's status at the same time. If a test fails, this reads the pod again and sends
-/// a new patch.
+/// parts of the pod's status at the same time. If a test fails, this function reads the pod again
+/// and sends a new patch.
 ///
 /// # Errors
-/// [`PublishError`]. The publication is then still owed. A retry duplicates nothing.
+/// [`PublishError`]. The publication is then still owed. A retry in the same period creates no
+/// duplicate.
 pub async fn publish(
     server: &ApiServer,
     view: Option<&PodView>,
@@ -97,7 +99,7 @@ pub async fn publish(
         match patched.map(|object: PodObject| PodView::from(object)) {
             Ok(patched) => break patched,
             Err(error) if error.code() == Some(404) => return Ok(PublishOutcome::PodGone),
-            // A retry would be too long as well.
+            // A retry would fail too, so an event reports the refusal.
             Err(error) if error.is_too_long() => {
                 events.push(Omission::RefusedStatus(error).event());
                 break view;
@@ -163,7 +165,7 @@ struct EventTarget<'a> {
     uid: &'a str,
 }
 
-/// The patch; `None` if the pod already has this status.
+/// Returns the patch; `None` if the publication has no status or the pod already has this status.
 fn patch(view: &PodView, publication: &Publication) -> Option<Value> {
     let ours = publication.status()?;
     let merged = merge_status(view.status.as_deref(), ours);
@@ -188,8 +190,9 @@ fn patch(view: &PodView, publication: &Publication) -> Option<Value> {
     ]))
 }
 
-/// The body of an event. The name of the event depends on its text and the period. So repeated ADDs
-/// of a pod create one event per period, and creating an event again has no effect.
+/// Returns the body of an event. The name of the event depends on its object, its text and the
+/// period. So the same event of repeated ADDs is created once per period, because the API server
+/// refuses an event whose name exists.
 fn event_body(about: EventTarget<'_>, event: &Event, occasion: EventContext<'_>) -> Value {
     let EventContext { node, period } = occasion;
     let identity = format!("{} {period} {} {}", about.uid, event.reason, event.message);

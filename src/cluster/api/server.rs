@@ -116,7 +116,7 @@ impl ApiServer {
         }
     }
 
-    /// The text of an answer of at most `most` bytes.
+    /// Returns the text of an answer of at most `most` bytes.
     pub(super) async fn get(
         &self,
         path: &str,
@@ -127,14 +127,15 @@ impl ApiServer {
         let request = Request::get(path).header(header::ACCEPT, accept);
         let request = request.body(Vec::new());
         let request = request.map_err(|error| self.failed(&name, error))?;
-        // If the request is also sent over a new connection, it has the whole limit there.
+        // `body::read` may send the request again after `PATIENCE`. The second attempt then has the
+        // whole limit.
         let limit = LIMIT + body::PATIENCE;
         self.in_time(&name, limit, body::read(&self.client, request, most))
             .await
     }
 
-    /// Begins a watch and returns its body, which has no time limit. `name` is the watch's name in
-    /// errors.
+    /// Begins a watch and returns the body of the answer. Reading the body has no time limit.
+    /// `name` is the watch's name in errors.
     pub(super) async fn stream(
         &self,
         name: &str,
@@ -175,7 +176,7 @@ impl ApiServer {
         serde_json::from_slice(text).map_err(|error| self.failed(request, error))
     }
 
-    /// The error of a request with the name `request`.
+    /// Returns the error of a request with the name `request`.
     pub(super) fn failed(&self, request: &str, source: impl Into<RequestError>) -> ApiError {
         ApiError::Request {
             server: self.client.address(),
@@ -185,7 +186,7 @@ impl ApiServer {
     }
 }
 
-/// The path of a pod.
+/// Returns the path of a pod.
 pub(super) fn pod_path(pod: &ObjectRef) -> String {
     format!("/api/v1/namespaces/{}/pods/{}", pod.namespace(), pod.name())
 }

@@ -1,9 +1,10 @@
-//! ResourceSlices (resource.k8s.io/v1), which identify the devices of DRA drivers on the node.
+//! Reads ResourceSlices (resource.k8s.io/v1). They identify the devices of DRA drivers on the node.
 //!
-//! Kubelet reports a device's driver, pool and name, which only the driver and the scheduler
-//! understand. The device's identifier on the node is its attribute `k8s.cni.cncf.io/deviceID`, or
-//! else `resource.kubernetes.io/pciBusID`. The attribute `k8s.cni.cncf.io/resourceName` matches the
-//! annotation `k8s.v1.cni.cncf.io/resourceName` of definitions.
+//! Kubelet reports a device's driver, pool and name. Only the driver and the scheduler understand
+//! these names. A slice gives the device's identifier on the node in the attribute
+//! `k8s.cni.cncf.io/deviceID`, or else in `resource.kubernetes.io/pciBusID`. The attribute
+//! `k8s.cni.cncf.io/resourceName` corresponds to the annotation `k8s.v1.cni.cncf.io/resourceName`
+//! of definitions.
 
 use std::collections::{BTreeMap, HashSet};
 use std::rc::Rc;
@@ -58,7 +59,7 @@ pub struct SliceView {
 }
 
 impl SliceView {
-    /// The memory that the slice needs in addition to an empty slice, in bytes.
+    /// Returns the memory that the slice needs in addition to an empty slice, in bytes.
     pub fn length(&self) -> usize {
         let devices = self.devices.iter().map(|(name, identity)| {
             let texts = [&identity.resource, &identity.id];
@@ -97,7 +98,8 @@ fn identity(attributes: &BTreeMap<String, Value>) -> SliceIdentity {
     }
 }
 
-/// Whether slices can add anything to kubelet's report.
+/// Whether slices can complete kubelet's report. The report then has devices of DRA drivers, or the
+/// list of resources on the node.
 pub(super) fn concern(devices: &PodDevices) -> bool {
     devices.on_node.is_some() || devices.dynamic().next().is_some()
 }
@@ -122,8 +124,8 @@ pub(crate) fn identify(slices: &[Rc<SliceView>], devices: &mut PodDevices) -> bo
     is_complete
 }
 
-/// The identity of a device. A driver that changes its pool writes slices of a higher generation.
-/// Slices of older generations no longer count.
+/// Returns the identity of a device. A driver that changes its pool writes slices of a higher
+/// generation. Slices of lower generations no longer count.
 fn find<'a>(slices: &'a [Rc<SliceView>], device: &DynamicDevice) -> Option<&'a SliceIdentity> {
     let of_pool = || {
         slices

@@ -76,10 +76,14 @@ fn a_sibling_folder_adds_plugins_unless_only_inlined_ones_are_wanted() {
     assert_eq!(
         types(&load(single)),
         ["own"],
-        "no list, nothing to append to"
+        "not a list, so no plugin is appended"
     );
     let both = r#"{"name":"net","type":"c","plugins":[{"type":"own"}]}"#;
-    assert_eq!(types(&load(both)), ["own", "a", "b"], "a list by its name");
+    assert_eq!(
+        types(&load(both)),
+        ["own", "a", "b"],
+        "a list by its ending"
+    );
     let other = r#"{"name":"other","plugins":[{"type":"own"}]}"#;
     assert_eq!(types(&load(other)), ["own"]);
     fs::write(folder.join("30-c.conf"), "{}").unwrap();
@@ -135,7 +139,8 @@ fn each_error_names_its_file_and_what_to_do() {
         ),
         (
             ConfDirError::Empty(path()),
-            "/d has no .conflist, .configlist, .conf, .config or .json; put one there",
+            "/d has no .conflist, .configlist, .conf, .config or .json; put a configuration \
+             there",
         ),
         (
             ConfDirError::Plugin(path(), PluginConfigError::NoType),

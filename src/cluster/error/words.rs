@@ -11,7 +11,8 @@ impl Problem for ClusterError {
                 format!("manifestDir {}: {source}", folder.display())
             }
             Self::LongFolder(folder) => format!(
-                "manifestDir {}: reading all manifests takes longer than the call may",
+                "manifestDir {}: reading all manifests takes longer than the call's \
+                 deadline allows",
                 folder.display()
             ),
             Self::UnknownPod(pod, place) => format!("pod {pod} is not known in {place}"),
@@ -27,10 +28,10 @@ impl Problem for ClusterError {
                  which its networks may use"
             ),
             Self::OtherPod { pod, asked, known } => {
-                format!("pod {pod}: the runtime has UID {asked}, the cluster {known}")
+                format!("pod {pod}: the runtime has UID {asked}, but the cluster has UID {known}")
             }
             Self::OtherNode { pod, node, ours } => {
-                format!("pod {pod} is bound to node {node}, this is {ours}")
+                format!("pod {pod} is bound to node {node}, this node is {ours}")
             }
             Self::Api(source) => source.words(),
             Self::Event(source) => {
@@ -115,8 +116,8 @@ mod tests {
             ),
             (
                 ClusterError::LongFolder("/m".into()),
-                "manifestDir /m: reading all manifests takes longer than the call may; \
-                 keep fewer manifests there",
+                "manifestDir /m: reading all manifests takes longer than the call's deadline \
+                 allows; keep fewer manifests there",
             ),
             (
                 ClusterError::UnknownPod(pod(), Place::ApiServer),
@@ -141,7 +142,8 @@ mod tests {
                     asked: "u".into(),
                     known: "v".into(),
                 },
-                "pod a/web: the runtime has UID u, the cluster v; wait for the pod to be recreated",
+                "pod a/web: the runtime has UID u, but the cluster has UID v; wait for the pod to \
+                 be recreated",
             ),
             (
                 ClusterError::OtherNode {
@@ -149,7 +151,7 @@ mod tests {
                     node: "b".into(),
                     ours: "a".into(),
                 },
-                "pod a/web is bound to node b, this is a; start the agent with --node b, or \
+                "pod a/web is bound to node b, this node is a; start the agent with --node b, or \
                  correct the pod",
             ),
             (
@@ -158,8 +160,8 @@ mod tests {
             ),
             (
                 agent(AgentProblem::Frame(FrameError::Version(2))),
-                "agent at /run/agent.sock: it speaks version 2, this is version 1; bring both to \
-                 one release",
+                "agent at /run/agent.sock: it speaks version 2, but this release speaks version 1; \
+                 use the same release of both",
             ),
             (
                 agent(AgentProblem::OtherReply),

@@ -1,5 +1,5 @@
-//! Writes the outcome for a pod to two files: `network-status.json`, which is replaced atomically,
-//! and `events.jsonl`.
+//! Writes the outcome for a pod to two files: replaces `network-status.json` atomically, and
+//! appends to `events.jsonl`.
 
 use std::fs;
 use std::io::Write;
@@ -32,8 +32,8 @@ pub(super) fn write(dir: &Path, publication: &Publication) -> std::io::Result<()
     append_events(dir, publication.events())
 }
 
-/// Writes the status. Keeps the entries that other components wrote, and keys with a period that
-/// they added to our entries (NPWG 1.3 §5.1).
+/// Writes the status. Keeps the entries of other components. Also keeps keys with a period that
+/// other components added to Jackfield's entries (NPWG 1.3 §5.1).
 fn write_status(dir: &Path, status: &[StatusEntry]) -> std::io::Result<()> {
     let path = dir.join("network-status.json");
     let before = regular_file::read_text(&path, MAX_FILE).ok();
@@ -79,8 +79,8 @@ pub(super) fn sweep(dir: &Path) {
     }
 }
 
-/// Whether a process has ended. This process counts as ended, since it has no unfinished file while
-/// it sweeps.
+/// Whether a process has ended. The current process counts as ended, because it writes no status
+/// while it sweeps.
 fn is_over(pid: i32) -> bool {
     let pid = Pid::from_raw(pid);
     pid == Pid::this() || nix::sys::signal::kill(pid, None) == Err(Errno::ESRCH)

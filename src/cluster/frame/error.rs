@@ -18,7 +18,7 @@ pub enum FrameError {
     Version(u16),
     /// The message is larger than the limit.
     TooLarge {
-        /// Its size, in bytes.
+        /// The message's size, in bytes.
         length: usize,
         /// The limit, in bytes.
         limit: usize,

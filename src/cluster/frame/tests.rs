@@ -38,7 +38,7 @@ fn a_message_comes_back_as_it_was() {
 }
 
 #[test]
-fn a_definition_that_was_not_read_arrives_as_one_that_was() {
+fn an_undecoded_definition_arrives_decoded() {
     let text = br#"{"metadata":{"name":"a","namespace":"b"},"spec":{"config":"{\"type\":\"x\"}"}}"#;
     let object: ObjectRef = "b/a".parse().unwrap();
     let unread = Unread::of(text).unwrap();

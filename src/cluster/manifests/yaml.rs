@@ -1,5 +1,5 @@
 //! Reads one YAML document as kubectl does, with libyaml's grammar. The lines of a quoted text may
-//! begin in any column. If a key occurs twice, the last one counts. Merge keys are expanded.
+//! begin in any column. If a key occurs twice, the last value counts. Merge keys are expanded.
 
 use std::cell::Cell;
 use std::fmt;
@@ -34,8 +34,8 @@ pub(super) fn read(text: &str) -> Result<Value, DocumentError> {
     Ok(Node { left: &left }.deserialize(document)?)
 }
 
-/// The largest number of brackets that are open at the same time. Brackets in quoted texts count
-/// too, but mostly come in pairs.
+/// Returns the largest number of brackets that are open at the same time. Counts brackets in quoted
+/// texts too. They mostly come in pairs.
 fn most_open(text: &str) -> usize {
     let (mut open, mut most) = (0_usize, 0);
     for byte in text.bytes() {
@@ -84,7 +84,7 @@ impl<'de> Visitor<'de> for Node<'_> {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a value without a tag of its own")
+        f.write_str("a value without a custom tag")
     }
 
     fn visit_unit<E: Error>(self) -> Result<Value, E> {
@@ -141,9 +141,9 @@ impl<'de> Visitor<'de> for Node<'_> {
     }
 }
 
-/// Merges the keys of `others`, which is one object or a list of objects, into `object`. The merged
-/// keys replace keys that `object` already has. If several objects in the list have the same key,
-/// the key of the first object counts.
+/// Merges the keys of `others` into `object`. `others` is one object or a list of objects. The
+/// merged keys replace keys that `object` already has. If several objects in the list have the same
+/// key, the value in the first of these objects counts.
 fn merge<E: Error>(object: &mut Map<String, Value>, others: Value) -> Result<(), E> {
     match others {
         Value::Object(other) => {

@@ -16,7 +16,7 @@ fn publication(name: &str) -> Publication {
     Publication::new(pod, Some(Vec::new()), Vec::new())
 }
 
-/// All writes in the order in which they were kept.
+/// Returns all writes in the order in which they were kept.
 fn list(owed: &OwedWrites) -> Vec<OwedWrite> {
     let names = owed.names().unwrap();
     let read = names.iter().filter_map(|name| owed.read(name).ok()?);
@@ -48,7 +48,7 @@ fn what_is_kept_is_listed_in_order_until_it_is_forgotten() {
 }
 
 #[test]
-fn however_often_a_pod_is_tried_it_owes_one_file() {
+fn retries_of_an_add_leave_one_file() {
     let dir = tempfile::tempdir().unwrap();
     let owed = OwedWrites::new(dir.path());
     let pod = publication("web").pod().clone();
@@ -64,7 +64,7 @@ fn however_often_a_pod_is_tried_it_owes_one_file() {
     assert_eq!(
         kept.status(),
         Some([].as_slice()),
-        "what an earlier ADD owed"
+        "the status of the earlier ADD"
     );
     let last = kept.events().last().unwrap();
     assert_eq!(last.message, "attempt 49");
@@ -72,7 +72,7 @@ fn however_often_a_pod_is_tried_it_owes_one_file() {
 }
 
 #[test]
-fn what_an_earlier_boot_owes_comes_first_whatever_the_clock_says() {
+fn writes_of_an_earlier_boot_come_first() {
     let dir = tempfile::tempdir().unwrap();
     let owed = OwedWrites::new(dir.path());
     owed.keep(&publication("now")).unwrap();

@@ -86,7 +86,7 @@ fn each_plugin_gets_its_own_configuration_as_the_specification_shows_it() {
 
 // clause: CNI-1.1.0 §1 reserved keys: never taken from a definition
 #[test]
-fn what_only_a_runtime_may_set_is_not_taken_from_a_definition() {
+fn keys_of_the_runtime_are_not_taken_from_a_definition() {
     let single = plugins(
         r#"{"type":"a","Name":"mine","CNIVERSION":"0.3.1","cniVersions":["1.0.0"],"capabilities":{"mac":true},"runtimeConfig":{"mac":"x"},"prevReſult":{},"cni.dev/attachments":[],"CNI.dev/x":1,"cni.devx":2,"disableCheck":true}"#,
     );
@@ -142,13 +142,13 @@ fn the_pods_arguments_win_key_by_key() {
                 .to_string()
                 .contains("is not valid")
         );
-        // If the pod has no arguments, the plugin itself checks its `args`.
+        // If the pod has no arguments, the plugin itself checks `args`.
         assert!(Case::default().of(plugin).unwrap().contains(args));
     }
 }
 
 #[test]
-fn an_injected_key_replaces_the_definitions() {
+fn an_injected_key_replaces_the_key_of_the_definition() {
     let plugin = &plugins(r#"{"DeviceID":"0000:09:00.0","type":"sriov"}"#)[0];
     let call = Case {
         inject: vec![
@@ -165,7 +165,7 @@ fn an_injected_key_replaces_the_definitions() {
 
 // clause: CNI-1.1.0 §2 GC valid attachments: containerID and ifname
 #[test]
-fn a_collection_names_who_is_still_attached_under_both_keys() {
+fn gc_lists_valid_attachments_under_both_keys() {
     let plugin = &plugins(r#"{"type":"a"}"#)[0];
     let attachments = vec![ValidAttachment {
         container_id: "c1".parse().unwrap(),

@@ -11,17 +11,18 @@ use super::{MAX_DEPTH, excerpt, shortened};
 /// Why JSON could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum JsonError {
-    /// The input is empty or white space.
+    /// The input is empty or contains only white space.
     #[error("empty input where a JSON object was expected")]
     Empty,
     /// The input is not UTF-8.
+    ///
     /// The number is the length of the valid prefix, in bytes.
     #[error("invalid JSON: not UTF-8 after byte {0}")]
     NotUtf8(usize),
     /// The input is not JSON, or not of the expected shape.
     #[error("invalid JSON: {0}")]
     Syntax(#[source] ParserError),
-    /// The input nests beyond [`MAX_DEPTH`].
+    /// Arrays and objects in the input nest deeper than [`MAX_DEPTH`].
     ///
     /// The number is the offset of the first bracket beyond the limit, in bytes.
     #[error("JSON nests deeper than {MAX_DEPTH} levels at byte {0}; flatten it")]
@@ -66,18 +67,18 @@ pub enum InvalidValue {
 
 /// An error of the JSON parser.
 ///
-/// Its text is shortened, since the parser quotes the whole value that it refused. Two errors are
-/// equal if they have the same category and the same position.
+/// `Display` shortens the parser's message, because the message quotes the whole refused value. Two
+/// errors are equal if they have the same category and the same position.
 #[derive(Clone, Debug)]
 pub struct ParserError(Arc<serde_json::Error>);
 
 impl JsonError {
-    /// `key` has the invalid value `value`.
+    /// The error for the invalid value `value` of `key`.
     pub(crate) fn key(key: &str, value: &str, expected: &'static str) -> Self {
         Self::invalid(key, value, InvalidValue::Expected(expected))
     }
 
-    /// `key` is missing.
+    /// The error for a missing `key`.
     pub(crate) fn missing(key: &str, expected: &'static str) -> Self {
         Self::Missing {
             key: key.to_owned(),
@@ -85,7 +86,7 @@ impl JsonError {
         }
     }
 
-    /// The parser refused the value of `key`.
+    /// The error for a value of `key` that the parser refused.
     pub(crate) fn of_key(key: &str, value: &RawValue, error: serde_json::Error) -> Self {
         Self::invalid(key, value.get(), InvalidValue::Parser(error.into()))
     }
@@ -122,7 +123,7 @@ impl ParserError {
     /// The maximum length of the text, in characters.
     const LONGEST: usize = 200;
 
-    /// The text without line and column, since the parser counts both from the beginning of the
+    /// The message without line and column, which the parser counts from the beginning of the
     /// value.
     fn without_position(&self) -> String {
         let message = self.0.to_string();

@@ -1,4 +1,5 @@
-//! Finds keys as plugins written in Go find them: in the order of the text, ignoring case.
+//! Finds keys in the order of the text, ignoring case. Go's JSON decoder also works in this way,
+//! and most plugins are written in Go.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -16,7 +17,8 @@ pub(crate) fn same_key(written: &str, meant: &str) -> bool {
         || (!written.is_ascii() && written.chars().map(fold).eq(meant.chars().map(fold)))
 }
 
-/// Folds the case of a key. Two keys fold to the same text if Go's decoder treats them as the same.
+/// Folds the case of a key. Two spellings fold to the same text if Go's decoder treats them as the
+/// same key.
 pub(crate) fn folded(key: &str) -> Cow<'_, str> {
     if key.is_ascii() && !key.bytes().any(|byte| byte.is_ascii_uppercase()) {
         return Cow::Borrowed(key);
@@ -43,7 +45,7 @@ fn only(mut letters: impl Iterator<Item = char>) -> Option<char> {
 
 /// Refuses a text in which any object has the same key twice, ignoring case.
 ///
-/// Parsers disagree about such a text. Go merges the values and skips a `null`; other parsers take
+/// Parsers disagree about such a text. Go merges the values and skips a `null`. Other parsers take
 /// the first or the last value.
 ///
 /// `names` is the path of one object whose keys are names, such as the names of annotations. In
@@ -113,8 +115,8 @@ impl Key<'_, '_> {
         self.value().starts_with("true")
     }
 
-    /// If the key's object is an element of a list under the key `meant`, returns the number of the
-    /// object that contains the list.
+    /// For a key of an object in the list `meant`, returns the number of the object that contains
+    /// this list. Returns `None` for every other key.
     pub(crate) fn above_list(&self, meant: &str) -> Option<usize> {
         let [.., outer, Nesting::List { .. }, _] = self.levels else {
             return None;
@@ -129,7 +131,7 @@ impl Key<'_, '_> {
         value.trim_start()
     }
 
-    /// Whether `path` is the path of the key's object. The empty path matches no object.
+    /// Whether the object that contains the key is at `path`. The empty path matches no object.
     fn is_in(&self, path: &[&str]) -> bool {
         let mut outer = self.levels.iter().zip(path);
         !path.is_empty()
@@ -177,8 +179,8 @@ fn name<'t>(text: &'t str, quoted: &Range<usize>) -> Result<Cow<'t, str>, JsonEr
     }
 }
 
-/// Calls `found` for every key of a text, in one pass and without recursion. Leaves the detection
-/// of invalid JSON to the parser that reads the text later.
+/// Calls `found` for every key of a text, in one pass and without recursion. Does not report
+/// invalid JSON, because `serde_json` also parses the text.
 fn visit<'t>(
     text: &'t str,
     found: &mut dyn FnMut(&Key<'_, 't>) -> Result<(), JsonError>,

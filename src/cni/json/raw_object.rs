@@ -15,14 +15,14 @@ pub(crate) const POD_ANNOTATIONS: &str = "io.kubernetes.cri.pod-annotations";
 
 /// A JSON object as a list of its keys, each with the text of its value.
 ///
-/// Jackfield passes configurations on to delegates. A configuration may contain numbers that no
-/// number type reproduces, such as `9007199254740993`, `1.10` or `1e400`. A value therefore stays
-/// text until Jackfield reads it. Jackfield passes every value on byte for byte (CNI 1.1.0 §3
-/// "passed through unaltered").
+/// Jackfield passes every value of a configuration on to delegates byte for byte (CNI 1.1.0 §3
+/// "passed through unaltered"). A configuration may contain numbers that no number type reproduces,
+/// such as `9007199254740993`, `1.10` or `1e400`. A value therefore stays text until Jackfield
+/// reads it.
 ///
-/// Lookups work as in Go's decoder, since most delegates are written in Go: they ignore the case of
-/// keys and treat `null` as absent. If a key occurs more than once, the last value applies.
-/// [`Self::parse_configuration`] refuses such an object.
+/// Lookups ignore the case of keys and treat `null` as absent, like Go's decoder, because most
+/// delegates are written in Go. If a key occurs more than once, the last value applies.
+/// [`Self::parse_configuration`] refuses an object with such a key.
 ///
 /// `Deserialize` works with `serde_json` only. The caller must call [`super::check`] on the whole
 /// text first.
@@ -49,8 +49,8 @@ impl RawObject {
         Ok(serde_json::from_str(check(bytes)?)?)
     }
 
-    /// Reads an object that determines which binaries are executed. Refuses an object that two JSON
-    /// parsers may read differently.
+    /// Reads an object that determines which binaries Jackfield executes. Refuses a key that occurs
+    /// more than once, because two JSON parsers may read such an object differently.
     ///
     /// # Errors
     ///
@@ -59,8 +59,8 @@ impl RawObject {
         Self::parse_unambiguous(bytes, &[])
     }
 
-    /// Reads the configuration from a runtime's stdin. The configuration may contain the pod's
-    /// annotations. Two names of annotations that differ only in case are allowed.
+    /// Reads the configuration that the runtime passes on stdin. The configuration may contain the
+    /// pod's annotations. Two names of annotations may differ only in case.
     ///
     /// # Errors
     ///
@@ -113,7 +113,7 @@ impl RawObject {
         Ok(self.read(key)?.filter(|text: &String| !text.is_empty()))
     }
 
-    /// Sets the value of a key. An existing key keeps its place; a new key goes to the end.
+    /// Sets the value of a key. An existing key keeps its position. A new key goes to the end.
     ///
     /// Unlike a lookup, this method does not ignore case. Call [`Self::remove`] first to replace a
     /// key in every spelling.
@@ -125,8 +125,8 @@ impl RawObject {
         self.entries.insert(place, (key.into(), value));
     }
 
-    /// Copies all keys of `over` into this object. Ignoring case, a key of `over` replaces the same
-    /// key in place. New keys go to the end.
+    /// Copies all keys of `over` into this object. A key of `over` replaces the same key in place,
+    /// ignoring case. New keys go to the end.
     pub fn overlay(&mut self, over: &Self) {
         let news = over.entries.iter().enumerate();
         let mut news: HashMap<Cow<'_, str>, (usize, &Entry)> =

@@ -37,7 +37,7 @@ fn container_ids_and_network_names_are_plain() {
 // clause: NPWG-1.3 §4.1.2.1.5 valid: a Linux kernel interface name
 // clause: CNI-1.1.0 §2 interface name
 #[test]
-fn an_interface_is_called_what_the_kernel_allows() {
+fn an_interface_name_is_valid_for_the_kernel() {
     let table = [
         ("eth0", true),
         ("net1", true),

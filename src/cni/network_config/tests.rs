@@ -22,7 +22,7 @@ const DBNET: &str = r#"{
 
 // clause: CNI-1.1.0 §1 plugins validated: a network configuration is a list of plugins
 #[test]
-fn a_list_is_read_and_gives_itself_back() {
+fn a_list_keeps_its_text() {
     let list = config(DBNET);
     assert_eq!(list.name().unwrap().as_str(), "dbnet");
     assert_eq!(list.version(), Version::V1_1_0);

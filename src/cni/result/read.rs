@@ -31,7 +31,7 @@ fn modern(object: &RawObject) -> Result<CniResult, JsonError> {
     let interfaces = list(object, "interfaces", interface)?;
     let mut ips = list(object, "ips", ip_config)?;
     for ip in &mut ips {
-        // Drop an index that is out of range, since runtimes use it without a check.
+        // Drop an index that is out of range, because runtimes use the index without a check.
         ip.interface = ip.interface.filter(|index| *index < interfaces.len());
     }
     Ok(CniResult {

@@ -149,7 +149,7 @@ fn the_newest_form_has_every_key() {
 }
 
 #[test]
-fn older_forms_have_the_keys_of_their_time() {
+fn older_versions_have_only_their_own_keys() {
     let value =
         |version| -> Value { serde_json::from_str(&rich().to_json(version).unwrap()).unwrap() };
     for version in [
@@ -235,7 +235,7 @@ fn zero_is_not_absent() {
 
 // clause: CNI-1.1.0 §5 abbreviated: sections may be missing
 #[test]
-fn what_a_plugin_leaves_out_or_nulls_is_absent() {
+fn a_missing_or_null_key_is_absent() {
     for version in Version::ALL {
         for text in [
             "{}",
@@ -357,7 +357,7 @@ fn a_result_without_an_address_cannot_be_expressed_before_0_3_0() {
 
 // clause: NPWG-1.3 §5.1.1 first sandbox
 #[test]
-fn the_first_interface_in_a_sandbox_is_the_attachments() {
+fn the_first_interface_in_a_sandbox_belongs_to_the_attachment() {
     let mut result = rich();
     result.interfaces.reverse();
     let (index, interface) = result.sandbox_interface().unwrap();
@@ -449,7 +449,7 @@ fn pointing_into(interfaces: &[Interface], mut ips: Vec<IpConfig>) -> Vec<IpConf
 
 proptest! {
     #[test]
-    fn a_result_reads_back_as_far_as_its_version_goes(
+    fn a_result_reads_back_with_the_keys_of_its_version(
         result in any_result(),
         version in prop::sample::select(Version::ALL.to_vec()),
     ) {

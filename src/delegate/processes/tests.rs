@@ -232,7 +232,7 @@ fn a_plugin_that_ignores_sigterm_is_killed() {
     assert!(took >= SHORT + TERM_GRACE && took < LONG / 2, "{took:?}");
 }
 
-// Injects a fault: the plugin hangs in a child that left its process group.
+// Injects a fault: the plugin hangs in a child that left the plugin's process group.
 #[test]
 fn a_child_in_its_own_session_is_killed() {
     let plugin = Plugin::script("setsid sh -c \"echo \\$\\$ >> $DIR/pids; exec sleep 100\" & wait");

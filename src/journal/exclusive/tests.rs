@@ -1,4 +1,4 @@
-//! Finds the holder of a resource, even if a process was killed halfway.
+//! Reserving and releasing resources, also after a process was killed halfway.
 
 use super::*;
 use crate::allocation::AllocatedDevice;
@@ -60,7 +60,7 @@ fn take(journal: &Journal, header: &Header, what: &Exclusive) -> Option<String> 
 }
 
 #[test]
-fn what_one_sandbox_has_no_other_gets_until_it_is_given_back() {
+fn a_resource_has_one_holder_until_release() {
     let (_dir, journal) = journal();
     let (one, two) = (begun(&journal, "one"), begun(&journal, "two"));
     let all = Exclusive::of(&one.attachments[0]);
@@ -84,11 +84,11 @@ fn what_one_sandbox_has_no_other_gets_until_it_is_given_back() {
 }
 
 #[test]
-fn what_a_killed_process_left_behind_is_nobodys() {
+fn a_link_to_a_missing_record_reserves_nothing() {
     let (_dir, journal) = journal();
     let (one, two) = (begun(&journal, "one"), begun(&journal, "two"));
     assert_eq!(take(&journal, &one, &device()), None);
-    // Killed after the record was removed: the link is still there.
+    // The process was killed after it had removed the record. The link is still there.
     journal.forget(&one.key()).unwrap();
     assert_eq!(take(&journal, &two, &device()), None);
 }
@@ -152,7 +152,7 @@ fn an_address_is_exclusive_on_its_segment_alone() {
 
 /// The names of the previous release's links contain only the address and no segment.
 #[test]
-fn what_the_previous_release_took_is_found_and_given_back() {
+fn a_reservation_of_the_previous_release_is_found_and_released() {
     let (_dir, journal) = journal();
     let mut one = header("one");
     one.attachments[0].segment = None;

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 /// Why a lock could not be taken.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
-    /// A different process works on the sandbox.
-    #[error("sandbox lock {} is held by {holders}; try again once it has ended", path.display())]
+    /// Another process holds the lock.
+    #[error("sandbox lock {} is held by {holders}; try again when the lock is free", path.display())]
     Busy {
         /// The lock's file.
         path: PathBuf,

@@ -51,13 +51,13 @@ fn orphan_in(dir: &Path, work: &str) -> std::process::Child {
 }
 
 #[test]
-fn orphans_of_a_dead_owner_are_ended() {
+fn orphans_of_a_dead_owner_are_killed() {
     let dir = tempfile::tempdir().unwrap();
     let mut orphan = orphan_in(dir.path(), "sleep 60; true");
     let by = Instant::now() + Duration::from_secs(3);
     drop(Lock::take(dir.path(), &container(), by).unwrap());
     let status = orphan.wait().unwrap();
-    assert_eq!(status.signal(), Some(9), "the orphan was ended");
+    assert_eq!(status.signal(), Some(9), "the call killed the orphan");
 }
 
 #[test]
@@ -66,11 +66,14 @@ fn orphans_of_a_dead_owner_may_finish_first() {
     let mut orphan = orphan_in(dir.path(), "sleep 0.1");
     let by = Instant::now() + Duration::from_secs(3);
     drop(Lock::take(dir.path(), &container(), by).unwrap());
-    assert!(orphan.wait().unwrap().success(), "it ended by itself");
+    assert!(
+        orphan.wait().unwrap().success(),
+        "the orphan ended by itself"
+    );
 }
 
 #[test]
-fn a_turn_that_somebody_keeps_is_given_up_at_the_deadline() {
+fn waiting_for_a_held_turn_ends_at_the_deadline() {
     let base = tempfile::tempdir().unwrap();
     let dir = base.path().join("locks");
     let turn = Turn::take(&dir, soon()).unwrap();

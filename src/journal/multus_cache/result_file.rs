@@ -45,7 +45,7 @@ impl ResultFile {
         pairs.collect::<Vec<_>>().join(";")
     }
 
-    /// Adds what only this file contains: the arguments of the ADD, and its result.
+    /// Adds the arguments and the result of the ADD, which only this file contains.
     pub(super) fn complete(self, cached: &mut CachedAttachment) {
         let args = self.args();
         if !args.is_empty() {

@@ -65,7 +65,7 @@ fn names(sandbox: &CachedSandbox) -> Vec<String> {
 const ALL: [&str; 3] = ["eth0 default", "net1 net-a", "data0 net-b"];
 
 #[test]
-fn both_halves_together_know_order_arguments_and_results() {
+fn both_files_together_give_order_arguments_and_results() {
     let dir = cache();
     let sandbox = MultusCache::new(dir.path()).read(&key());
     assert_eq!(names(&sandbox), ALL);
@@ -91,7 +91,7 @@ fn both_halves_together_know_order_arguments_and_results() {
 }
 
 #[test]
-fn the_delegates_alone_know_what_was_requested() {
+fn the_list_of_delegates_alone_gives_the_requests() {
     let dir = cache();
     fs::remove_dir_all(dir.path().join("results")).unwrap();
     let sandbox = MultusCache::new(dir.path()).read(&key());
@@ -113,7 +113,7 @@ fn the_delegates_alone_know_what_was_requested() {
 }
 
 #[test]
-fn the_results_alone_know_everything_but_the_order() {
+fn the_results_alone_give_everything_but_the_order() {
     let dir = cache();
     fs::remove_file(dir.path().join(CONTAINER)).unwrap();
     let sandbox = MultusCache::new(dir.path()).read(&key());
@@ -130,7 +130,7 @@ fn the_results_alone_know_everything_but_the_order() {
 }
 
 #[test]
-fn damage_is_said_and_costs_only_what_it_hits() {
+fn damage_is_reported_and_other_attachments_are_read() {
     let delegates: [(&str, usize); 6] = [
         ("", 3),
         ("[", 3),
@@ -199,7 +199,7 @@ fn a_container_is_forgotten_and_no_other() {
 /// Multus 4.3 writes a configuration list in two forms. One form lacks the keys for which Multus
 /// has no types.
 #[test]
-fn the_plugins_own_configurations_count_where_they_are_there() {
+fn the_configurations_of_the_plugins_take_precedence() {
     let dir = cache();
     let full = json!({ "type": "bridge", "bridge": "b0",
                        "ipam": { "type": "host-local", "ranges": [[{ "subnet": "10.0.0.0/24" }]] } });

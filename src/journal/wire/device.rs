@@ -104,7 +104,7 @@ pub(super) enum LinkState {
     Disable,
 }
 
-/// In Mbit/s.
+/// The transmit rates of a virtual function, in Mbit/s.
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "VfRates")]
 pub(super) struct Rates {

@@ -1,7 +1,7 @@
 //! Default routes that an attachment changes.
 //!
-//! A release that does not support a key of a route refuses the record, because it could not
-//! restore the route.
+//! A release refuses a record in which a route has an unknown key, because the release could not
+//! restore that route.
 
 use std::net::IpAddr;
 

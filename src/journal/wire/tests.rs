@@ -23,7 +23,7 @@ fn an_attachment_reads_back_as_it_was() {
 }
 
 #[test]
-fn what_is_not_known_of_a_device_has_no_key() {
+fn an_unknown_property_of_a_device_has_no_key() {
     let text = r#"{"device":"0000:01:10.0"}"#;
     let state = read::<Device>(text).unwrap();
     assert_eq!((&state.driver, &state.function), (&None, &None));

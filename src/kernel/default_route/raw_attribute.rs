@@ -10,7 +10,7 @@ use thiserror::Error;
 /// An attribute that Jackfield stores without interpreting it. A restored route thus has all its
 /// attributes, even attributes that a later kernel introduces.
 ///
-/// Its JSON form is a string, `TYPE:HEX` (`8:0800020078050000`). The octets are in the byte order
+/// The JSON form is a string, `TYPE:HEX` (`8:0800020078050000`). The octets are in the byte order
 /// of the machine, as in the kernel's message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
@@ -65,7 +65,7 @@ impl TryFrom<String> for RawAttribute {
 }
 
 /// The maximum length of an attribute's value. The 16-bit length field of an attribute also counts
-/// its header of four octets.
+/// the header of four octets.
 const LONGEST: usize = u16::MAX as usize - 4;
 
 fn parse(text: &str) -> Option<RawAttribute> {

@@ -1,4 +1,4 @@
-//! Reads, stores and writes default routes without a kernel.
+//! Reads and writes default routes without a kernel.
 
 use netlink_packet_core::{Emitable, Parseable};
 use netlink_packet_route::AddressFamily;
@@ -134,7 +134,7 @@ fn flags_that_the_kernel_derives_are_not_written_back() {
 }
 
 #[test]
-fn a_route_that_ends_keeps_the_seconds_that_are_left() {
+fn a_route_that_expires_keeps_its_remaining_seconds() {
     for (ticks, seconds) in [
         (0, None),
         (1, Some(1)),

@@ -1,8 +1,9 @@
 //! Sends requests over a netlink socket and waits for the answers.
 //!
-//! The calls block, because the plugin has nothing else to do while it waits. An async runtime
-//! would take longer than the answer. [`Netlink`] requests a list again if the list changed during
-//! the read, ignores answers to earlier requests, and keeps the kernel's explanation of a refusal.
+//! The calls block, because the plugin has nothing else to do while it waits. Starting an async
+//! runtime would take longer than the wait. [`Netlink`] requests a list again if the list changed
+//! during the read, ignores answers to earlier requests, and keeps the kernel's explanation of a
+//! refusal.
 
 mod answer;
 mod filtered;
@@ -53,7 +54,7 @@ impl Kind {
 const ATTEMPTS: u32 = 8;
 
 /// The initial size of the buffer, in bytes. The kernel sends a list in pieces of up to 32 KiB, and
-/// a piece is not larger than the buffer of an earlier read.
+/// no piece is larger than the largest buffer of an earlier read.
 const BUFFER: usize = 32 << 10;
 
 /// Parses a piece of an answer without a socket, for [`crate::fuzzing`].
@@ -78,7 +79,7 @@ where
 /// A netlink socket in one network namespace.
 ///
 /// The socket keeps the namespace alive and stays in it, even if a thread in another namespace uses
-/// the socket. The calls block, so an async caller needs a separate thread for them.
+/// the socket. The calls block, so an async caller needs a separate thread.
 #[derive(Debug)]
 pub struct Netlink {
     socket: Socket,

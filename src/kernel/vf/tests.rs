@@ -32,7 +32,7 @@ fn guid_attribute(kind: u16, vf: u32, guid: u64) -> Vec<u8> {
     nla(kind, &value)
 }
 
-/// A link of this ARP type with these virtual functions.
+/// Returns the description of a link of this ARP type with these virtual functions.
 fn message(arp_type: u16, functions: &[Vec<u8>]) -> Vec<u8> {
     let mut payload = vec![0; 16];
     payload[2..4].copy_from_slice(&arp_type.to_ne_bytes());
@@ -207,7 +207,7 @@ fn all() -> [VfSetting; 10] {
 
 /// Writes each setting and reads the octets back.
 #[test]
-fn a_setting_reads_back_as_what_was_set() {
+fn a_written_setting_reads_back_unchanged() {
     for setting in all() {
         let attribute = setting.attribute(4);
         let mut bytes = vec![0; attribute.buffer_len()];
@@ -230,7 +230,7 @@ fn a_setting_reads_back_as_what_was_set() {
 }
 
 #[test]
-fn a_setting_is_written_as_ip_link_takes_it() {
+fn a_setting_is_written_in_the_syntax_of_ip_link() {
     let lines: Vec<String> = all().iter().map(ToString::to_string).collect();
     let expected = [
         "mac 02:11:22:33:44:55",

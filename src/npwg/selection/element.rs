@@ -1,4 +1,4 @@
-//! One element of the JSON form.
+//! Reads one element of the annotation's JSON list.
 
 use std::net::IpAddr;
 
@@ -33,8 +33,8 @@ const KEYS: [&str; 13] = [
 ];
 
 impl Selection {
-    /// Reads one element. The first value is the network's name for messages, if the element has a
-    /// name.
+    /// Reads one element. The first returned value is the network's name for messages, if the
+    /// element has a name.
     pub(super) fn read(
         raw: &RawValue,
         namespace: &str,
@@ -88,15 +88,15 @@ fn read(object: &RawObject, namespace: &str, dialect: Dialect) -> Result<Selecti
     })
 }
 
-/// A string; `None` when it is empty.
+/// Returns the string value of a key; `None` if the string is empty.
 ///
-/// Some programs write `""`, `[]` or `{}` for an absent request, and Multus treats them as absent.
-/// Only an empty `default-route` has a meaning.
+/// Some programs write `""`, `[]` or `{}` for an absent request, and Multus treats these values as
+/// absent. Only an empty `default-route` has a meaning.
 fn text(object: &RawObject, key: &str) -> Result<Option<String>, ElementError> {
     Ok(object.read::<String>(key)?.filter(|text| !text.is_empty()))
 }
 
-/// A list of at most `limit` elements.
+/// Reads the list under a key. Refuses more than `limit` elements.
 fn list<T: DeserializeOwned>(
     object: &RawObject,
     key: &'static str,
@@ -114,8 +114,11 @@ fn check_limit(key: &'static str, count: usize, limit: usize) -> Result<(), Elem
     Ok(())
 }
 
-/// The keys that the specification reserves but does not define, including keys of `portMappings`.
-/// For example, a user who writes `proto` instead of `protocol` should learn why the protocol is
+/// Returns the keys that neither the specification nor Multus defines, including keys of
+/// `portMappings`. In the element itself, skips keys with a period, because such keys belong to
+/// implementations (NPWG 1.3 §4.1.2.1).
+///
+/// For example, the result tells a user who wrote `proto` instead of `protocol` why the protocol is
 /// TCP.
 fn unknown_keys(object: &RawObject, ports: &[RawObject]) -> Vec<String> {
     let is_unknown = |key: &str, known: &[&str]| !known.iter().any(|name| same_key(key, name));
@@ -168,7 +171,7 @@ fn default_route(object: &RawObject) -> Result<Option<Vec<IpAddr>>, ElementError
         .transpose()
 }
 
-/// Whether an address can belong to another machine, as the address of a gateway must.
+/// Whether an address can belong to another machine. A gateway needs such an address.
 fn is_of_a_host(address: &IpAddr) -> bool {
     let is_broadcast = matches!(address, IpAddr::V4(address) if address.is_broadcast());
     !(address.is_unspecified() || address.is_loopback() || address.is_multicast() || is_broadcast)

@@ -20,8 +20,8 @@ impl Selection {
     ///
     /// # Errors
     ///
-    /// [`SelectionError`] with network, key and value when the annotation is invalid by NPWG 1.3
-    /// §4.1.2.1.
+    /// [`SelectionError`] with network, key and value if NPWG 1.3 §4.1.2.1 makes the annotation
+    /// invalid.
     pub fn parse_list(
         annotation: &str,
         pod_namespace: &str,
@@ -33,7 +33,7 @@ impl Selection {
         if annotation.trim().is_empty() {
             return Ok(Vec::new());
         }
-        // A name contains none of these characters, so the annotation is meant as JSON.
+        // No name contains these characters, so an annotation with one of them must be JSON.
         let list = if annotation.contains(['[', '{', '"']) {
             json(annotation, pod_namespace, dialect)?
         } else {
@@ -63,8 +63,8 @@ fn json(
         .collect()
 }
 
-/// Reads the comma-separated names of NPWG 1.3 §4.1.1, with Multus' `@interface`. As in Multus,
-/// white space is ignored, and an empty interface or namespace counts as absent.
+/// Reads the comma-separated names of NPWG 1.3 §4.1.1, with Multus' `@interface`. Like Multus,
+/// ignores white space and treats an empty interface or namespace as absent.
 fn names(annotation: &str, namespace: &str) -> Result<Vec<Selection>, SelectionError> {
     check_limit(annotation.split(',').count())?;
     annotation
@@ -92,7 +92,7 @@ fn name(text: &str, namespace: &str) -> Result<Selection, ElementError> {
     })
 }
 
-/// A part of a name; `None` when it is empty.
+/// Returns a part of a name without white space around it; `None` for an empty part.
 fn given(part: &str) -> Option<&str> {
     Some(part.trim()).filter(|part| !part.is_empty())
 }

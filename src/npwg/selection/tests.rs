@@ -96,7 +96,7 @@ fn every_key_of_a_list_is_read() {
 }
 
 #[test]
-fn an_unknown_key_of_a_port_is_named_with_its_place() {
+fn an_unknown_key_of_a_port_is_named_with_its_index() {
     let port = r#"{"hostPort":53,"containerPort":53"#;
     let text = format!(r#"[{{"name":"a","portMappings":[{port}}},{port},"proto":"udp"}}]}}]"#);
     assert_eq!(list(&text)[0].unknown_keys, ["portMappings[1].proto"]);
@@ -108,7 +108,7 @@ fn an_unknown_key_of_a_port_is_named_with_its_place() {
 // clause: NPWG-1.3 §4.1.2.1.8.2 runtimeConfig
 // clause: NPWG-1.3 §4.1.2.1.10.2 runtimeConfig: as infinibandGUID
 #[test]
-fn what_is_asked_for_becomes_capabilities() {
+fn requests_become_capability_arguments() {
     let selection = &list(
         r#"[{"name":"net-b","infiniband-guid":"24:8A:07:03:00:8d:ae:2f","ips":["10.2.2.42/24","2001:db8:0::5/64"],
         "mac":"02:23:45:67:89:01","bandwidth":{"egressRate":8000,"egressBurst":200},

@@ -6,21 +6,23 @@ use super::{ATTACHED, StatusEntry};
 use crate::cni::RawObject;
 use crate::cni::json::{Members, check, raw};
 
-/// The new value of the status annotation: Jackfield's entries (`ours`), and everything that other
-/// writers added.
+/// Returns the new value of the status annotation: Jackfield's entries (`ours`), and everything
+/// that other writers added.
 ///
 /// Other components may write status too (NPWG 1.3 §5.1). For example, a controller that plugs in
 /// an interface adds an entry. The merge keeps such an entry byte for byte. Other components may
-/// also add keys with a period to our entries, and the merge keeps these keys.
+/// also add keys with a period to Jackfield's entries, and the merge keeps these keys.
 ///
-/// A new entry replaces an existing entry with the same interface. If the existing entry has no
-/// interface, the names are compared instead. Our default network replaces an existing default
-/// network, since a pod has only one.
+/// A new entry replaces an existing entry with the same interface. A new entry also replaces an
+/// existing entry that has the same name and no interface. A new entry of the default network
+/// replaces the existing entry of the default network, because a pod has only one.
 ///
-/// A pod may select different networks when its sandbox is recreated. The merge drops entries that
-/// an earlier ADD listed as its own, since the status reports what is attached (NPWG 1.3 §5).
+/// A pod may select different networks when the runtime recreates the pod's sandbox. The status
+/// reports only current attachments (NPWG 1.3 §5), so the merge drops the entries that an earlier
+/// ADD listed as its own.
 ///
-/// An existing value that is not a list of objects violates the specification and is replaced.
+/// The merge discards an existing value that is not a list of objects, because such a value
+/// violates the specification.
 #[must_use]
 pub fn merge_status(existing: Option<&str>, ours: &[StatusEntry]) -> String {
     let existing: Vec<RawObject> = existing

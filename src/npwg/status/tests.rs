@@ -75,7 +75,7 @@ fn an_entry_has_every_key_in_the_specified_order() {
 // clause: NPWG-1.3 §5.1.1 minimal
 // clause: NPWG-1.3 §5.3.5 required
 #[test]
-fn nothing_answered_gives_a_minimal_entry() {
+fn no_result_gives_a_minimal_entry() {
     let minimal = r#"{"name":"default/sriov-a","interface":"net1","default":false}"#;
     assert_eq!(entry(None), minimal);
     assert_eq!(entry(Some(&CniResult::default())), minimal);
@@ -165,7 +165,7 @@ fn an_entry_of_another_writer_is_read_leniently() {
 // clause: NPWG-1.3 §5.1 others: what they wrote survives
 // clause: NPWG-1.3 §5.3 keys: those with a period belong to others
 #[test]
-fn what_others_wrote_survives() {
+fn keys_and_entries_of_other_writers_survive() {
     let existing = r#"[
       {"name":"cbr0","interface":"eth0","ips":["10.0.0.9"],"default":true,"dns":{},"org.example.seen":1.10},
       {"name":"default/hot-plugged","interface":"net7","ips":["10.9.0.1"],"n":9007199254740993},
@@ -187,8 +187,8 @@ fn what_others_wrote_survives() {
     );
 }
 
-/// The pod selects different networks than in its earlier sandbox. One network has a different
-/// interface.
+/// The new sandbox of the pod has other networks than the earlier sandbox. One network has a
+/// different interface.
 #[test]
 fn entries_of_an_earlier_sandbox_are_dropped_and_those_of_others_survive() {
     let entry = |name: &str, interface: &str| StatusEntry {
@@ -265,7 +265,7 @@ fn a_value_that_is_no_list_is_replaced() {
 // clause: NPWG-1.3 §5.1.1 before 0.3.0
 // clause: NPWG-1.3 §5.3.3.1 before 0.3.0: of ip4 and ip6
 #[test]
-fn a_result_of_the_first_versions_gives_its_addresses_and_the_interface_that_was_named() {
+fn a_result_before_0_3_0_gives_its_addresses_and_the_requested_interface() {
     let text = r#"{"ip4":{"ip":"192.0.2.2/24","gateway":"192.0.2.1"},"ip6":{"ip":"2001:db8::2/64"},
         "dns":{"nameservers":["192.0.2.53"]}}"#;
     for version in [Version::V0_1_0, Version::V0_2_0] {

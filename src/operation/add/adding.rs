@@ -1,4 +1,4 @@
-//! An ADD in progress. It attaches one network after another. Before each change it records in the
+//! Carries out an ADD: attaches one network after another. Before each change, ADD records in the
 //! journal what it is about to do.
 
 use std::borrow::Cow;
@@ -29,7 +29,7 @@ pub(super) struct Adding<'a> {
     pub(super) entry: Entry,
     /// The sandbox as recorded so far.
     pub(super) sandbox: Sandbox,
-    /// The `prevResult` of the runtime, if it calls Jackfield as part of a chain.
+    /// The `prevResult`, if the runtime calls Jackfield as part of a chain.
     pub(super) previous: Option<CniResult>,
     /// The events for the pod's owner.
     pub(super) events: Vec<Event>,
@@ -41,7 +41,7 @@ impl Adding<'_> {
     /// Attaches and verifies every network of the plan, and publishes the network-status.
     ///
     /// # Errors
-    /// The first failure. The caller must then [unwind](Adding::unwind) what was started.
+    /// The first failure. The caller must then [roll back](Adding::unwind) the ADD.
     pub(super) fn attach_all(&mut self, prepared: &Prepared) -> Result<Added, Failure> {
         if !self.sandbox.baseline.is_empty() {
             let step = Step::Baseline(Cow::Borrowed(&self.sandbox.baseline));
@@ -60,8 +60,8 @@ impl Adding<'_> {
         // one answer.
         let warnings = functions::prove(self.context, prepared.attachments())?;
         self.warn(warnings);
-        // The default routes are replaced last, because every network may add default routes, which
-        // must be replaced too.
+        // Replace the default routes last, because each network may add default routes that must be
+        // replaced too.
         for (index, attachment) in prepared.attachments().enumerate() {
             self.route(index, attachment)?;
         }
@@ -113,8 +113,8 @@ impl Adding<'_> {
         stopwatch.during(Phase::Verify, || self.prove(index, attachment))
     }
 
-    /// Verifies the attachment. This runs before the next attachment is made, because a plugin of
-    /// the next attachment may enslave this interface.
+    /// Verifies the attachment. This runs before the plugins of the next attachment, because those
+    /// plugins may enslave this interface.
     fn prove(&mut self, index: usize, attachment: &Attachment) -> Result<(), Failure> {
         let result = self.sandbox.progress[index].result.as_ref();
         let config = &self.context.request.config;

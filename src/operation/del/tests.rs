@@ -40,7 +40,7 @@ impl Cluster for Unasked {
     }
 }
 
-/// Delegates that succeed or fail, with a count of their calls.
+/// Delegates that all succeed or all fail. Counts their calls.
 struct Delegates {
     succeed: bool,
     ran: Cell<usize>,
@@ -139,7 +139,7 @@ fn a_del_with_a_record_never_asks_the_cluster() {
 }
 
 #[test]
-fn a_del_whose_delegates_refuse_it_never_asks_the_cluster_and_is_owed() {
+fn a_refused_detachment_is_owed_and_never_asks_the_cluster() {
     let (outcome, ran, is_owed) = del_of_two_networks(false);
     assert!(matches!(outcome, Err(Failure::Owed(debts)) if debts.len() == 2));
     assert!(ran == 2 && is_owed);

@@ -1,6 +1,6 @@
 //! Checks that VFs have the settings that their definitions request. The physical functions report
-//! the actual settings. ADD asks each physical function once, after the last network is attached.
-//! CHECK also asks each one once.
+//! the actual settings. For this check, ADD asks each physical function once, after it has attached
+//! the last network. CHECK also asks each physical function once.
 
 use device_info::PciAddress;
 

@@ -43,8 +43,9 @@ impl<'a> Hardware<'a> {
         }
     }
 
-    /// Checks before any delegate runs that an attachment's device exists, has the right driver and
-    /// has a consistent device-info file. Stores the device's driver in the attachment.
+    /// Checks before any delegate runs that an attachment's device exists and has the right driver,
+    /// and that the device plugin's device-info does not contradict the hardware. Stores the driver
+    /// in the attachment.
     pub(in crate::operation) fn inspect(&self, attachment: &mut Attachment) -> Result<(), Reason> {
         let Some(device) = &mut attachment.device else {
             return Ok(());
@@ -100,8 +101,8 @@ impl<'a> Hardware<'a> {
     }
 
     /// Compares the device with its state before the delegates ran. Returns a mismatch if the
-    /// device is now bound to another driver, or if it is meant for a user-space program that could
-    /// not open it.
+    /// device is now bound to another driver. Also returns a mismatch if the device is meant for a
+    /// user-space program, but has no device node that the program can open.
     pub(in crate::operation) fn mismatch(&self, attachment: &Attachment) -> Option<Mismatch> {
         let device = attachment.device.as_ref()?;
         let expected = device.driver.as_ref()?;
@@ -140,8 +141,8 @@ impl<'a> Hardware<'a> {
     }
 
     /// Returns the device that must be behind the interface of an attachment. Returns `None` if
-    /// only the device plugin knows the meaning of the device's identifier, because the identifier
-    /// cannot be compared then.
+    /// only the device plugin knows the meaning of the device's identifier, because Jackfield
+    /// cannot compare such an identifier.
     pub(in crate::operation) fn expected<'d>(&self, attachment: &'d Attachment) -> Option<&'d str> {
         let device = attachment.device.as_ref()?;
         device.driver.as_ref().map(|_| device.id.as_str())

@@ -1,9 +1,9 @@
 //! Finds virtual functions that no pod can use, because they are bound to a kernel driver but have
 //! no interface.
 //!
-//! Either an unknown process keeps the network namespace of a deleted pod alive, or a driver failed
-//! to recreate the interface. The device plugin continues to offer such a device, and the delegates
-//! of the next pod then find no interface to attach.
+//! There are two causes: an unknown process keeps the network namespace of a deleted pod alive, or
+//! a driver failed to recreate the interface. The device plugin continues to offer such a device,
+//! and the delegates of the next pod then find no interface to attach.
 
 use std::collections::BTreeSet;
 
@@ -143,12 +143,12 @@ mod tests {
     const VF: &str = "0000:01:10.0";
 
     #[test]
-    fn a_vf_whose_interface_is_nowhere_and_that_is_nobodys_is_an_orphan() {
+    fn a_vf_without_an_interface_and_without_a_pod_is_an_orphan() {
         let lost = inventory(&fixtures::igb(), &[VF]);
         assert_eq!(found(&lost, &[], &[]), [VF]);
         assert_eq!(found(&lost, &[], &["0000:01:00.0", "0000:01:10.2"]), [VF]);
-        assert_eq!(found(&lost, &[], &[VF]), [""; 0], "some namespace has it");
-        assert_eq!(found(&lost, &[user(VF)], &[]), [""; 0], "some pod has it");
+        assert_eq!(found(&lost, &[], &[VF]), [""; 0], "the interface exists");
+        assert_eq!(found(&lost, &[user(VF)], &[]), [""; 0], "a pod uses the VF");
         let orphans = orphans(&lost, &[], || Ok::<_, String>(BTreeSet::new())).unwrap();
         let line = crate::diagnostic::line(&orphans[0]);
         for part in [
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn namespaces_are_looked_into_when_there_is_something_to_look_for() {
+    fn namespaces_are_searched_only_if_an_interface_is_missing() {
         let refuse = || Err("no privileges".to_owned());
         for capture in [
             fixtures::igb(),

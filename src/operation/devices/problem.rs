@@ -58,8 +58,8 @@ pub(in crate::operation) enum DeviceProblem {
     Pattern(NamedInterface),
     /// A definition names an uplink of the node. The text describes what the uplink carries.
     #[error(
-        "key {key} names {value}, which carries {1}: a pod that has it cuts the node off; name \
-         another interface",
+        "key {key} names {value}, which carries {1}: a pod that takes this interface cuts the node \
+         off from the network; name another interface",
         key = .0.key, value = .0.value
     )]
     Uplink(NamedInterface, String),
@@ -71,7 +71,7 @@ pub(in crate::operation) enum DeviceProblem {
         key = .0.key, value = .0.value
     )]
     UnknownUplink(NamedInterface, #[source] KernelError),
-    /// A definition names more interfaces of the host than this limit allows.
+    /// An attachment names more interfaces of the host than this limit allows.
     #[error("the configuration names more than {0} interfaces of the host; name fewer")]
     TooManyInterfaces(usize),
     /// A plugin that attaches virtual functions would get a device that is not a virtual function.
@@ -103,8 +103,8 @@ pub(in crate::operation) enum DeviceProblem {
     Elsewhere(String, PlacedDevice),
     /// The device is an uplink of the node. The text describes what the uplink carries.
     #[error(
-        "{device} carries {1}: a pod that has it cuts the node off; exclude it from the device \
-         plugin's selectors",
+        "{device} carries {1}: a pod that takes this device cuts the node off from the network; \
+         exclude the device from the device plugin's selectors",
         device = named(.0)
     )]
     CutsNodeOff(AllocatedDevice, String),
@@ -122,8 +122,8 @@ pub(in crate::operation) enum DeviceProblem {
         shared = shared(.0, .1), directory = .1.directory
     )]
     GroupHeld(AllocatedDevice, GroupMember, String),
-    /// A plugin would move RDMA devices, which is impossible because the node shares them among all
-    /// network namespaces. `file` contains `mode`.
+    /// A plugin would move an RDMA device into the pod. This is impossible while the node shares
+    /// RDMA devices among all network namespaces. `file` contains `mode`.
     #[error(
         "plugin {plugin} moves an RDMA device into the pod, but this node shares RDMA devices \
          among all network namespaces ({} is {mode}); set exclusive mode while no pod runs (rdma \
@@ -170,7 +170,7 @@ pub(in crate::operation) enum DeviceProblem {
     },
 }
 
-/// A key of a definition, with its value, which names an interface of the host.
+/// A key of a definition and its value, the name of an interface of the host.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::operation) struct NamedInterface {
     pub(in crate::operation) key: String,

@@ -14,14 +14,15 @@ use crate::operation::prepare::Prepared;
 use crate::operation::{Context, Failure};
 use crate::plan::{Attachment, PlanError};
 
-/// How long to wait for the lock of the sandbox that holds the device.
+/// How long to wait for the lock of an obsolete sandbox.
 const BUSY: Duration = Duration::from_secs(1);
 
 /// Reserves every device, and every requested MAC and GUID, for the sandbox of `header`.
 ///
-/// If the current holder is obsolete and only its DEL is missing, this detaches the holder first. A
-/// holder is obsolete if it is from an earlier boot, if it is an older sandbox of the same pod, or
-/// if kubelet has meanwhile allocated its device to this pod.
+/// The holder is the sandbox that has already reserved one of these. If the holder is obsolete and
+/// only its DEL is missing, this detaches the holder first. A holder is obsolete if it is from an
+/// earlier boot, if it is an older sandbox of the same pod, or if kubelet has meanwhile allocated
+/// its device to this pod.
 ///
 /// # Errors
 /// Code 104 for a device, 101 for an address. The message names the holder only if the holder is in
@@ -35,8 +36,8 @@ pub(in crate::operation) fn take(context: &Context<'_>, header: &Header) -> Resu
     Ok(())
 }
 
-/// Returns the problems because of which an ADD would refuse the devices and addresses of
-/// `prepared`. Reserves nothing.
+/// Returns the problems for which an ADD would refuse the devices and addresses of `prepared`.
+/// Reserves nothing.
 pub fn foresee(context: &Context<'_>, prepared: &Prepared) -> Vec<PlanError> {
     let Ok(key) = context.key() else {
         return Vec::new();
@@ -71,8 +72,8 @@ pub fn foresee(context: &Context<'_>, prepared: &Prepared) -> Vec<PlanError> {
             free.push(attachment);
         }
     }
-    // Check that plugins can attach the devices that no other sandbox holds. If the kernel does not
-    // answer, the ADD will report that.
+    // Check that plugins can attach the devices that no other sandbox holds. Ignore a kernel that
+    // does not answer, because the ADD will report this.
     let devices = free.iter().filter_map(|it| it.device.as_ref()?.pci());
     let addresses: Vec<PciAddress> = devices.collect();
     let hardware = Hardware::of(&context.request.config);

@@ -1,12 +1,13 @@
 //! Restores devices to their state before ADD, after the plugins have detached them.
 //!
-//! A device is restored only in the boot in which it was attached, and only if it is still reserved
-//! for the sandbox. Otherwise a late DEL could change a device that another pod uses.
+//! Jackfield restores a device only in the boot in which it was attached, and only while it is
+//! still reserved for the sandbox. Otherwise a late DEL could change a device that another pod
+//! uses.
 //!
 //! A repair that may succeed later is owed: DEL fails, and a retry repeats the repair. A repair
 //! that the kernel or a driver refuses for good does not fail the DEL, so that the pod can be
 //! deleted. The journal then records the device as unrestored. The next ADD with this device
-//! retries the repair before it uses the device.
+//! retries the repair before it runs a delegate.
 
 mod address;
 mod again;
@@ -30,8 +31,8 @@ use crate::verify::sriov_plugins;
 use left::{Left, Refused, forgive, open};
 
 /// The maximum number of rounds of repairs. One round is not always enough, because a repair of one
-/// setting makes some drivers change another setting. For example, igb reports an address that a VF
-/// sets for itself as if the administrator had set it.
+/// setting makes some drivers change another setting. For example, if a VF sets its own address,
+/// igb reports that address as if the administrator had set it.
 const ROUNDS: usize = 4;
 /// How long to wait for an interface that the kernel is still moving back from a deleted namespace,
 /// or for a busy device.
@@ -124,7 +125,7 @@ fn keep(
     owed
 }
 
-/// Returns the PCI devices of the attachments with an index that `of` accepts.
+/// Returns the PCI devices of the attachments whose index `of` accepts.
 fn addresses(header: &Header, of: impl Fn(usize) -> bool) -> Vec<PciAddress> {
     let attachments = header.attachments.iter().enumerate();
     let attachments = attachments.filter(|(index, _)| of(*index));
@@ -181,7 +182,7 @@ impl<'a> Restoring<'a> {
             if refused.len() - before < tried {
                 rounds += 1;
             }
-            // Read the state again in any case, because even a refused repair may have changed
+            // Read the state even after a refusal, because a refused repair may have changed
             // something.
             now = self.read(links.as_mut())?;
         }
@@ -192,8 +193,8 @@ impl<'a> Restoring<'a> {
         self.hardware.states(&addresses, links)
     }
 
-    /// Waits until the kernel has moved the interfaces back from deleted namespaces, but at most
-    /// until `until`. Then reads the devices.
+    /// Waits until the kernel has moved the interfaces back from deleted namespaces, but no longer
+    /// than `until`. Then reads the devices.
     fn settled(&self, links: &mut dyn DeviceLinks, until: Instant) -> Result<States, KernelError> {
         while Instant::now() < until && self.before.iter().any(|it| self.hardware.is_away(it)) {
             std::thread::sleep(PAUSE);

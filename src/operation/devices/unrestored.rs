@@ -5,7 +5,7 @@ use crate::baseline::{Comparison, compare};
 use crate::journal::Unrestored;
 use crate::operation::Context;
 
-/// Returns the unrestored devices in the journal, except devices that have their earlier state
+/// Returns the unrestored devices in the journal. Leaves out devices that have their earlier state
 /// again, were recreated, or no longer exist.
 #[must_use]
 pub fn otherwise(context: &Context<'_>) -> Vec<Unrestored> {

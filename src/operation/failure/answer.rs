@@ -1,5 +1,5 @@
-//! Converts a failure to the CNI error for the runtime. This is the only place that maps failures
-//! to CNI codes (`docs/errors.md`).
+//! Converts the failure of a verb to the CNI error for the runtime, with its code
+//! (`docs/errors.md`). Problems of the request and of the plan bring their own codes.
 
 use super::Failure;
 use crate::cni::{self, code};
@@ -7,7 +7,7 @@ use crate::delegate::{ChainError, DelegateError};
 use crate::journal::LockError;
 
 impl Failure {
-    /// The CNI code.
+    /// Returns the CNI code.
     pub fn code(&self) -> u32 {
         match self {
             Failure::Request(error) => error.code(),
@@ -55,8 +55,8 @@ impl Failure {
         }
     }
 
-    /// The failure as a CNI error (CNI 1.1.0 §5 Error). The message ends with the code, because
-    /// runtimes and kubelet show people only the message.
+    /// Returns the failure as a CNI error (CNI 1.1.0 §5 Error). The message ends with the code,
+    /// because runtimes and kubelet show people only the message.
     pub fn to_cni(&self) -> cni::Error {
         let code = self.code();
         let text = match code {
@@ -79,8 +79,8 @@ impl Failure {
         }
     }
 
-    /// The codes of the plugins that failed. The message of the failure already contains the
-    /// plugins' messages.
+    /// Returns the codes of the plugins that failed. The message of the failure already contains
+    /// the plugins' messages.
     fn details(&self) -> String {
         let codes = self.codes().into_iter().map(|code| format!("code {code}"));
         codes.collect::<Vec<_>>().join("; also ")

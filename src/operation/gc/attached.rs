@@ -29,9 +29,9 @@ impl LiveAttachments {
         }
     }
 
-    /// Adds every attachment in Multus' cache, except those of containers that Jackfield has
-    /// adopted. All of them count as live, because the runtime may list their sandboxes only for
-    /// Multus' network and not for Jackfield's.
+    /// Adds every attachment in Multus' cache as live, because the runtime may list its sandbox
+    /// only for Multus' network and not for Jackfield's. Leaves out containers whose record
+    /// Jackfield has taken over from the cache.
     pub(super) fn keep_cached(&mut self, cache: &MultusCache<'_>, journal: &Journal) {
         for container in cache.containers() {
             if journal.has_adopted(&container) {

@@ -15,8 +15,8 @@ const PER_SANDBOX: Duration = Duration::from_secs(50);
 /// The sandboxes to detach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Which {
-    /// Sandboxes without a network namespace, and owed sandboxes. No pod uses them, but they still
-    /// hold IP addresses and devices.
+    /// Sandboxes without a network namespace, and sandboxes whose detachment is owed. No pod uses
+    /// these sandboxes, but they still hold IP addresses and devices.
     Gone,
     /// All sandboxes, including those of running pods.
     All,
@@ -29,7 +29,7 @@ pub struct Retired {
     pub detached: Vec<Key>,
     /// The sandboxes that are left attached, each with its pod if the pod is known.
     pub attached: Vec<(Key, Option<String>)>,
-    /// The failed detachments. The journal keeps those sandboxes as owed.
+    /// The failed detachments. The journal keeps each of them for a retry.
     pub failed: Vec<Failure>,
 }
 
@@ -72,7 +72,8 @@ fn retire_one(
     let Lookup::Found(sandbox) = context.host.journal.find(&key)? else {
         return Ok(());
     };
-    // No pod uses an owed sandbox, because its DEL has failed or its ADD was rolled back.
+    // If the detachment is owed, no pod uses the sandbox, because its DEL has failed or its ADD was
+    // rolled back.
     let is_owed = context.host.journal.owed(&key).is_some();
     if which == Which::Gone && !is_owed && has_netns(&sandbox.header) {
         let pod = sandbox.header.pod.as_ref().map(ToString::to_string);

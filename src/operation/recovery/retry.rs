@@ -1,15 +1,15 @@
-//! Retries failed detachments. A runtime may not send another DEL for them.
+//! Retries failed detachments, because not every runtime repeats a failed DEL.
 //!
 //! A retry runs in a separate process, which outlives the call that starts it. The retry must not
-//! use up the time of that call. It must not be killed at the end of the call either, because a
-//! plugin that is killed halfway leaves state behind that its own DEL does not find.
+//! use up the time of that call. The retry must also survive the end of that call, because a plugin
+//! that is killed halfway leaves state behind that its own DEL does not find.
 
 use crate::journal::{Key, Lock, Lookup};
 use crate::operation::detach::{self, Detachment};
 use crate::operation::{Context, Note};
 
-/// Starts the retry of one failed detachment that is due, but never the retry of `but`. Returns no
-/// outcome, because the journal keeps the detachment until a retry succeeds.
+/// Starts the retry of one failed detachment that is due, other than the detachment of `but`.
+/// Returns no outcome, because the journal keeps the detachment until a retry succeeds.
 pub(in crate::operation) fn begin_one(context: &Context<'_>, but: Option<&Key>) {
     let host = context.host;
     let Some(owed) = host.journal.due(but) else {

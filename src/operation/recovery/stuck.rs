@@ -1,10 +1,10 @@
-//! Gives up an attachment if its ADD failed and its plugins also refuse DEL. A faulty configuration
-//! causes both failures. If Jackfield did not give up, such an attachment would block the deletion
-//! of its pod forever.
+//! Gives up an attachment if its ADD failed and its plugins also refuse DEL. The usual cause of
+//! both failures is a faulty configuration. If Jackfield did not give up, such an attachment would
+//! block the deletion of its pod forever.
 //!
 //! ```text
-//! refused ▶ has the network a new configuration? ▶ retry DEL with the new configuration
-//!         ▶ refused for ten minutes?             ▶ give up and report it
+//! refused ▶ does the network have a new configuration? ▶ retry DEL with the new configuration
+//!         ▶ refused for ten minutes?                   ▶ give up and report it
 //! ```
 //!
 //! Giving up leaves no interface behind, because the runtime deletes the pod's network namespace

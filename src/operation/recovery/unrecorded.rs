@@ -1,5 +1,5 @@
-//! Reconstructs sandboxes without a record. Multus or another plugin attached them before Jackfield
-//! was installed on this node, or their record is lost.
+//! Reconstructs sandboxes without a record. Multus or another plugin attached such a sandbox before
+//! Jackfield was installed on this node, or the record of the sandbox is lost.
 //!
 //! ```text
 //! Multus' cache contains it ▶ the attachments in the cache
@@ -24,12 +24,12 @@ use crate::operation::{Context, Failure, Note, networks};
 use crate::plan::Attachment;
 
 /// An identity that no network namespace has. A reconstructed sandbox gets this identity if the
-/// runtime passes the network namespace of another recorded sandbox, because that namespace must
-/// not be changed.
+/// runtime passes the network namespace of another recorded sandbox, because Jackfield must not
+/// change that namespace.
 const NO_NETNS: &str = "none";
 
-/// The time limit for asking the cluster which networks the pod selects. After that time the DEL
-/// continues without the answer.
+/// The time limit for asking the cluster which networks the pod selects. After that time, the DEL
+/// continues without an answer.
 const AT_ONCE: Duration = Duration::from_secs(1);
 
 /// A sandbox without a record, with the attachments that it may have.
@@ -46,8 +46,8 @@ pub(in crate::operation) struct Unrecorded {
 }
 
 /// Reconstructs the sandbox `key`. `lost` is true if the sandbox had a record that cannot be used.
-/// Returns `None` if Jackfield has already adopted the sandbox from Multus, or if there is nothing
-/// to detach.
+/// Returns `None` if Jackfield has already taken over the sandbox from Multus' cache, or if there
+/// is nothing to detach.
 ///
 /// # Errors
 /// If there is a sign that the sandbox is attached, but the configuration of the cluster network
@@ -124,9 +124,9 @@ fn interfaces(context: &Context<'_>, key: &Key) -> Vec<String> {
 }
 
 /// Returns the attachments that a sandbox without a record probably has: the cluster network, and
-/// the networks that the pod selects now. With `others`, the result contains a selected network
-/// only if its interface is in `others`. There is no better source than the pod's current
-/// selection.
+/// the networks that the pod selects now, because there is no better source than the pod's current
+/// selection. With `others`, the result contains a selected network only if its interface is in
+/// `others`.
 ///
 /// # Errors
 /// If the configuration of the cluster network cannot be found.
@@ -162,8 +162,8 @@ fn probable(
     Ok(attachments)
 }
 
-/// Asks the cluster for the cluster network. Returns an empty answer without asking if the
-/// configuration is on disk, so that the DEL does not depend on the cluster.
+/// Asks the cluster for the cluster network. If the network's configuration is on disk, returns an
+/// empty answer without asking, so that the DEL does not depend on the cluster.
 ///
 /// # Errors
 /// If the cluster does not answer.
@@ -178,7 +178,7 @@ fn cluster_network(context: &Context<'_>) -> Result<Answer, Failure> {
 }
 
 /// Asks the cluster about the pod. Returns `None` if the cluster does not answer within
-/// [`AT_ONCE`]. Does not wait for kubelet to report devices.
+/// [`AT_ONCE`]. Does not ask kubelet for the pod's devices.
 fn answer_at_once(context: &Context<'_>, inquiry: &Inquiry) -> Option<Answer> {
     let question = inquiry.question(context, Duration::ZERO);
     let question = question.map(|question| Question {

@@ -1,8 +1,8 @@
 //! Searches configurations for denied keys. A policy names a denied key by its path, such as
 //! `ipam.dataDir`.
 //!
-//! Keys are compared as Go plugins compare them, so that no spelling of a key gets past the policy.
-//! Only objects and lists are parsed, so that a value that some parsers refuse cannot hide a key.
+//! The search compares keys as Go plugins do, so that no spelling of a key gets past the policy. It
+//! parses only objects and lists, so that a value that some parsers refuse cannot hide a key.
 
 use serde_json::value::RawValue;
 

@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 use crate::cni::RawObject;
 use crate::cni::json::same_key;
 
-/// The keys under which some plugins have the configurations of plugins that they execute.
+/// The keys with which some plugins configure the plugins that they execute.
 const DELEGATES: [&str; 3] = ["delegate", "delegates", "plugins"];
 /// The depth to which the search follows nested lists. For example, host-local's `ranges` nest two
 /// lists. Each level parses its lists again, so a policy refuses lists that nest deeper.
@@ -75,7 +75,8 @@ impl Iterator for NestedPlugins {
 /// `ipam`; flannel has one in `delegate`.
 ///
 /// `None` if lists nest deeper than [`LISTS`], or if there is no more `room`. The room limits the
-/// work on objects that can be read in two ways, since their number can double at each level.
+/// work on objects that can be read in two ways. The number of such objects can double at each
+/// level.
 fn below(object: &RawObject, room: &mut usize) -> Option<Vec<NestedPlugin>> {
     let mut plugins = Vec::new();
     for (key, raw) in object.iter() {
@@ -110,8 +111,9 @@ fn is_of_delegates(key: &str) -> bool {
     DELEGATES.iter().any(|delegates| same_key(key, delegates))
 }
 
-/// Adds every object in a value and in its lists to `all`. Skips all other values, as Go skips
-/// `null` in a list, so that they cannot hide an object.
+/// Adds every object in a value and in its lists to `all`. Skips all other values, so that they
+/// cannot hide an object. Go, for example, skips `null` in a list. Returns `None` beyond the
+/// limits.
 fn objects(raw: &RawValue, lists: usize, room: &mut usize, all: &mut Vec<RawObject>) -> Option<()> {
     if raw.get().starts_with('{') {
         let one = serde_json::from_str(raw.get()).ok()?;

@@ -1,4 +1,4 @@
-//! Reads the keys of an object: lenient about the format, strict about the value.
+//! Reads the keys of an object. The case of a key does not matter, but each value must be valid.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -11,7 +11,8 @@ use super::{NodeConfigError, ValueError};
 use crate::cni::json::{excerpt, folded};
 use crate::cni::{InvalidValue, RawObject};
 
-/// An object of the configuration. It records which keys are read. Every other key is unknown.
+/// An object of the configuration. Records each key that the caller reads. Every other key is
+/// unknown.
 pub(in crate::request) struct Keys<'a> {
     object: &'a RawObject,
     /// The path of the object; empty for the configuration itself.
@@ -51,7 +52,7 @@ impl<'a> Keys<'a> {
         })
     }
 
-    /// A string; `None` when it is empty, as Go programs treat it.
+    /// Returns the string value of a key; `None` for an empty string, as in Go programs.
     pub(super) fn text(&self, key: &'a str) -> Result<Option<String>, NodeConfigError> {
         Ok(self.read::<String>(key)?.filter(|text| !text.is_empty()))
     }
@@ -96,7 +97,8 @@ impl<'a> Keys<'a> {
         self.inside_value(key, self.object.get(key).unwrap_or(RawValue::NULL), read)
     }
 
-    /// Reads the object that is the value of a key in [`Self::written`].
+    /// Reads the object `raw`, which is the value of `key`. The caller passes a pair from
+    /// [`Self::written`].
     pub(in crate::request) fn inside_value<T>(
         &self,
         key: &'a str,
@@ -116,19 +118,19 @@ impl<'a> Keys<'a> {
         Ok(value)
     }
 
-    /// The keys as they are written, with their values.
+    /// The keys in their original spelling, with their values.
     pub(in crate::request) fn written(&self) -> impl Iterator<Item = (&'a str, &'a RawValue)> {
         self.object.iter()
     }
 
-    /// The keys that were not read.
+    /// The keys that the caller has not read.
     pub(super) fn unknown(&self) -> impl Iterator<Item = &'a str> {
         let known: HashSet<_> = self.known.borrow().iter().copied().map(folded).collect();
         let keys = self.written().map(|(key, _)| key);
         keys.filter(move |key| !known.contains(&folded(key)))
     }
 
-    /// The keys that were read, and the warnings about nested objects.
+    /// The keys that the caller has read, and the warnings about nested objects.
     pub(super) fn into_known(self) -> (Vec<&'a str>, Vec<String>) {
         (self.known.into_inner(), self.warnings.into_inner())
     }

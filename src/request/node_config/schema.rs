@@ -20,7 +20,7 @@ pub const ACCEPTED: [&str; 12] = [
     "ipam",
 ];
 
-/// Keys of Multus' own process, which have no effect in Jackfield.
+/// Keys that only the processes of Multus use. They have no effect in Jackfield.
 pub const MULTUS_ONLY: [&str; 2] = ["retryDeleteOnError", "socketDir"];
 
 /// The largest number of warnings that name a key.
@@ -36,8 +36,8 @@ pub fn keys() -> Vec<String> {
     known.into_iter().map(str::to_owned).collect()
 }
 
-/// One line for each key without an effect, including keys of nested objects. Without a warning, a
-/// misspelt restriction would silently restrict nothing.
+/// Returns one line for each key without an effect, including keys of nested objects, up to a
+/// limit. Without a warning, a misspelt restriction would silently restrict nothing.
 pub(super) fn warnings(keys: Keys<'_>) -> Vec<String> {
     let is = |key: &str, names: &[&str]| names.iter().any(|name| name.eq_ignore_ascii_case(key));
     let unknown = keys.unknown();

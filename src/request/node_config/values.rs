@@ -101,7 +101,7 @@ impl<'a> Keys<'a> {
         Ok(names)
     }
 
-    /// Refuses an invalid name, which would match no namespace.
+    /// Refuses a name that no namespace can have.
     pub(in crate::request) fn check_namespace(
         &self,
         key: &str,

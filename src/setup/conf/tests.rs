@@ -5,7 +5,7 @@ fn object(text: &str) -> RawObject {
 }
 
 #[test]
-fn a_template_is_completed_and_reads_back_as_it_was() {
+fn a_template_gets_the_defaults_and_reads_back_unchanged() {
     let template = object(
         r#"{"policy": {"a": 1.10}, "CNIVersion": "0.4.0", "capabilities": {"bandwidth": false}}"#,
     );

@@ -18,7 +18,8 @@ enum OtherAgent {
     Release { theirs: String, ours: String },
 }
 
-/// Requests the pods of this node and all definitions.
+/// Requests the pods of this node and all definitions. Returns `None` if the source gives no
+/// answer.
 pub(super) fn look(
     context: &Context<'_>,
     options: &Options,
@@ -48,7 +49,7 @@ pub(super) fn look(
         if options.is_node_given && theirs != ours {
             let remedy = format!(
                 "start the agent with --node {ours} (its NODE_NAME); or give --node {theirs} \
-                 here, if that is this node"
+                 here, if this node has that name"
             );
             let (theirs, ours) = (theirs.clone(), ours.clone());
             findings.add(&about, OtherAgent::Node { theirs, ours }, remedy);
@@ -73,7 +74,8 @@ fn agent(
     let ours = version().to_string();
     if *theirs != ours {
         let theirs = theirs.to_owned();
-        let remedy = "install one release of both, unless an upgrade is in progress";
+        let remedy = "install the same release of the agent and of this program, unless an upgrade \
+                      is in progress";
         findings.add(&about, OtherAgent::Release { theirs, ours }, remedy);
     }
     if let Some(cause) = &census.unreachable {

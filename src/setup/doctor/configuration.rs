@@ -30,7 +30,7 @@ const PATH_KEYS: [&str; 10] = [
 pub(super) struct UsableConfiguration {
     /// The file of the configuration, for the commands in remedies.
     pub(super) file: PathBuf,
-    /// A call about the whole node with this configuration.
+    /// A request about the whole node with this configuration.
     pub(super) request: Request,
     /// Whether `request` has all keys of the node configuration. Otherwise it has only usable
     /// paths.
@@ -60,8 +60,8 @@ impl Problem for Invalid {
     }
 }
 
-/// Reads the configuration. If it is invalid, falls back to the paths in the installed copy, then
-/// to the paths in the configuration itself.
+/// Reads the configuration. If the configuration is invalid, falls back to the paths in the copy
+/// beside the manifest, then to the paths in the configuration itself.
 pub(super) fn read(options: &Options, mut findings: Findings<'_>) -> Option<UsableConfiguration> {
     let (file, conf) = find(options, &mut findings);
     if let Some(conf) = &conf {
@@ -176,7 +176,7 @@ mod tests {
     use crate::request::ValueError;
 
     #[test]
-    fn an_invalid_value_has_its_remedy_apart() {
+    fn an_invalid_value_has_a_separate_remedy() {
         let value = NodeConfigError::Value {
             key: "verify".to_owned(),
             value: "7".to_owned(),

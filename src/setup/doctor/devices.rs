@@ -1,5 +1,5 @@
-//! Checks devices and what they depend on: kubelet's socket and checkpoint, orphaned virtual
-//! functions, devices that were not restored, and the mode of RDMA.
+//! Checks kubelet's socket and checkpoint, orphaned virtual functions, devices that no DEL could
+//! restore, and the kernel's RDMA mode.
 
 use std::fs;
 use std::io;
@@ -21,11 +21,10 @@ use crate::operation::examine::Examined;
 const RDMA: &str = "rdma";
 /// The file of the kernel's RDMA mode, which decides whether network namespaces share RDMA devices.
 const RDMA_MODE: &str = "module/ib_core/parameters/netns_mode";
-/// The pod and the resource in a test request to kubelet. They do not exist, so the answer is
-/// short.
+/// The pod and the resource in a test request to kubelet. Neither exists, so the answer is short.
 const NO_POD: (&str, &str, &str) = ("jackfield", "doctor", "jackfield.io/none");
 
-/// What is wrong with a device, or with what devices depend on.
+/// What is wrong with a device, or with the kernel's support for devices.
 #[derive(Debug, thiserror::Error)]
 enum DeviceCheckProblem {
     /// The network namespaces cannot be searched for virtual functions.
@@ -33,17 +32,17 @@ enum DeviceCheckProblem {
     NoNamespaces(KernelError),
     /// A DEL could not restore the device.
     #[error(
-        "it is not as it was before {} had it: {}",
+        "it differs from its state before {} had it: {}",
         pod.as_ref().map_or_else(|| "a pod".to_owned(), |pod| format!("pod {pod}")),
         causes.join(", ")
     )]
     Unrestored {
         /// The pod that had the device, if it is known.
         pod: Option<PodName>,
-        /// The causes, one line per setting.
+        /// Why a DEL could not restore the settings, one line per setting.
         causes: Vec<String>,
     },
-    /// The kernel has no RDMA.
+    /// The kernel does not support RDMA.
     #[error("its plugin rdma needs RDMA, but {file}: {cause}")]
     NoRdma {
         /// The file of the RDMA mode.
@@ -53,7 +52,8 @@ enum DeviceCheckProblem {
     },
 }
 
-/// Checks only what the networks of this node need.
+/// Checks devices. Requires kubelet's socket only if a network may use devices, and RDMA only if a
+/// network uses the plugin `rdma`.
 pub(super) fn look(context: &Context<'_>, networks: &[Examined], mut findings: Findings<'_>) {
     let with_devices = networks.iter().filter(|network| network.resource.is_some());
     let with_devices = with_devices.count();
@@ -88,7 +88,11 @@ fn orphaned(context: &Context<'_>, findings: &mut Findings<'_>) {
         }
         Err(error) => {
             let problem = DeviceCheckProblem::NoNamespaces(error);
-            findings.add(root.display(), problem, "run it as root on the node itself");
+            findings.add(
+                root.display(),
+                problem,
+                "run doctor as root on the node itself",
+            );
         }
     }
 }
@@ -108,7 +112,7 @@ fn unrestored(context: &Context<'_>, findings: &mut Findings<'_>) {
 }
 
 /// Sends a test request to kubelet. Returns whether a device plugin may have devices on this node.
-/// If all devices come from DRA drivers, this is false.
+/// Returns false if all devices come from DRA drivers.
 fn pod_resources(context: &Context<'_>, findings: &mut Findings<'_>) -> bool {
     let socket = &context.request.config.pod_resources_socket;
     let (namespace, name, resource) = NO_POD;
@@ -162,7 +166,7 @@ mod tests {
         };
         assert_eq!(
             problem.to_string(),
-            "it is not as it was before a pod had it: a, b"
+            "it differs from its state before a pod had it: a, b"
         );
     }
 }

@@ -9,7 +9,7 @@ use crate::cluster::{CheckFigure, Examination};
 use crate::diagnostic::{Diagnostic, Problem};
 use crate::journal::{Exclusive, Sandbox};
 
-/// A part of the node that the doctor checks.
+/// A check of the doctor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Check {
@@ -222,9 +222,9 @@ impl Findings<'_> {
         self.diagnosis.count(check) > 0
     }
 
-    /// Notes the devices and addresses that only this sandbox may have. The doctor lists the pods
-    /// that have them. If an ADD needs one of them, its error does not name a pod of a different
-    /// namespace.
+    /// Notes the devices and addresses that only this sandbox may have. The doctor lists them with
+    /// their pods, because the error of an ADD that needs one of them does not name a pod of a
+    /// different namespace.
     pub(super) fn add_uses(&mut self, sandbox: &Sandbox) {
         let header = &sandbox.header;
         for attachment in &header.attachments {
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn findings_end_with_one_about_the_others() {
+    fn the_last_finding_says_that_others_are_left_out() {
         let mut diagnosis = Diagnosis::new("n");
         for _ in 0..1500 {
             diagnosis.of(Check::Cluster).add_problem("a", Full);
@@ -270,7 +270,11 @@ mod tests {
         let last = &diagnosis.findings[1000].diagnostic;
         assert!(last.problem.words().contains("left out"));
         diagnosis.of(Check::Journal).add_problem("a", Full);
-        assert_eq!(diagnosis.count(Check::Journal), 1, "each check has its own");
+        assert_eq!(
+            diagnosis.count(Check::Journal),
+            1,
+            "each check has its own limit"
+        );
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! Checks the installation: whether the files exist, come first, and are unchanged.
+//! Checks the installation: whether the files exist and are unchanged, and whether our
+//! configuration comes first.
 
 use std::os::unix::fs::MetadataExt;
 
@@ -15,7 +16,7 @@ enum InstallationProblem {
     /// There is no cluster network.
     #[error("no configuration of the cluster network: {0}")]
     NoNetwork(NoNetwork),
-    /// Users other than root can write to a path, which has this mode.
+    /// Users other than root can write to a path with this mode.
     #[error("users other than root can write there (mode {0:o}), and so decide what runs as root")]
     Writable(u32),
     /// The installed release differs from this release.
@@ -77,7 +78,7 @@ fn directories(paths: &HostPaths, manifest: Option<&Manifest>, findings: &mut Fi
     let dir = paths.conf_dir.display();
     let directories = match NodeDirectories::look(paths, manifest) {
         Ok(directories) => directories,
-        // The check of the configuration reports this.
+        // The check of the configuration reports a missing directory.
         Err(SetupError::NoConfDir(_)) if !paths.is_apart() => return,
         Err(error) => return findings.add_problem(dir, error),
     };
@@ -85,7 +86,7 @@ fn directories(paths: &HostPaths, manifest: Option<&Manifest>, findings: &mut Fi
         match manifest {
             None => return,
             Some(manifest) if manifest.is_leaving => {
-                return findings.add(dir, "an uninstall has begun, and binary and journal wait for pods that still run", "run jackfield uninstall again when they are gone, or jackfield install to stay");
+                return findings.add(dir, "an uninstall has begun, and the binary and the journal stay for pods that still run", "run jackfield uninstall again when these pods are gone, or jackfield install to keep jackfield");
             }
             Some(_) => {}
         }
@@ -107,7 +108,7 @@ fn directories(paths: &HostPaths, manifest: Option<&Manifest>, findings: &mut Fi
     if let (Some(multus), Some(_)) = (directories.runtime.multus(), manifest) {
         findings.add(
             multus.display(),
-            "the configuration of Multus exists again, but is not used",
+            "the configuration of Multus exists again, but the runtime does not use it",
             "remove Multus' DaemonSet, then the file",
         );
     }

@@ -12,10 +12,10 @@ use crate::operation::Context;
 use crate::operation::recovery::retire::has_netns;
 use crate::setup::HostPaths;
 
-/// A path without a network namespace, for the command of a DEL that must not enter a namespace.
+/// A path that does not exist, for the command of a DEL whose network namespace is gone.
 const NO_NETNS: &str = "/run/netns/gone";
 /// The remedy for a sandbox whose pod is unknown.
-const WITHOUT_POD: &str = "let the runtime remove the container, or detach it by jackfield gc";
+const WITHOUT_POD: &str = "let the runtime remove the container, or detach it with jackfield gc";
 
 /// The remedy for a pod that differs from its record.
 const RECREATE: &str = "recreate the pod; jackfield check shows more details";
@@ -106,7 +106,8 @@ pub(super) fn look(
         let (problem, remedy) = if aside.is_settled {
             (
                 "a damaged record was put aside, and its sandbox is detached",
-                "look for a full disk or a power loss at the time of the file, then remove it",
+                "look for a full disk or a power loss at the time of the file, then remove the \
+                 file",
             )
         } else {
             (
@@ -120,7 +121,7 @@ pub(super) fn look(
         findings.add(
             path.display(),
             "the takeover of a pod from Multus was interrupted",
-            "nothing to do: the next GC removes the file, and the DEL of the pod starts again",
+            "nothing to do: the next GC removes the file, and the DEL of the pod takes over again",
         );
     }
     let count = survey.records.len();
@@ -262,14 +263,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_remedy_is_a_command_where_the_pod_is_known() {
+    fn the_remedy_is_a_command_if_the_pod_is_known() {
         assert_eq!(
             unless_the_runtime_does(Some("run this".to_owned())),
             "if the runtime sends no DEL later, run this"
         );
         assert_eq!(
             unless_the_runtime_does(None),
-            "let the runtime remove the container, or detach it by jackfield gc"
+            "let the runtime remove the container, or detach it with jackfield gc"
         );
         assert_eq!(
             RecordProblem::Incomplete { owed: 2 }.to_string(),

@@ -6,8 +6,8 @@ use crate::journal::{Key, MultusCache};
 use crate::operation::Context;
 
 /// The remedy for a file of the cache that cannot be read.
-const LACKS: &str = "delete its pod while its definitions are in the cluster: the DEL takes from \
-                     them what the file lacks";
+const LACKS: &str = "delete its pod while the pod's definitions are in the cluster: the DEL reads \
+                     from the definitions what the file does not contain";
 
 /// Checks whether every file of the cache can be read.
 pub(super) fn look(context: &Context<'_>, mut findings: Findings<'_>) {

@@ -1,4 +1,4 @@
-//! Finds network namespaces of pods that have interfaces but no record.
+//! Finds pods' network namespaces that have interfaces but no record.
 
 use super::Findings;
 use crate::journal::survey::Surveyed;
@@ -15,8 +15,8 @@ use crate::setup::manifest::Manifest;
 )]
 struct LostNamespaces(Vec<String>);
 
-/// Reports the namespaces that were created after Jackfield was installed. The runtime called
-/// Jackfield for each of these namespaces, so their records were lost.
+/// Reports namespaces without a record, if they are newer than the installation. For older
+/// namespaces, the runtime may have called another plugin, which makes no record.
 pub(super) fn look(paths: &HostPaths, records: &[Surveyed], findings: &mut Findings<'_>) {
     let manifest = Manifest::read(paths).ok().flatten();
     let installed = manifest.map(|manifest| manifest.installed);
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn many_namespaces_are_counted_and_the_first_are_named() {
+    fn the_problem_names_the_first_namespaces_and_counts_the_others() {
         let names = (1..=7).map(|number| format!("pod {number}")).collect();
         assert_eq!(
             LostNamespaces(names).to_string(),

@@ -1,4 +1,5 @@
-//! Checks what is owed: detachments, and writes of status and events to the API server.
+//! Checks what is owed: failed detachments that Jackfield still has to retry, and writes of status
+//! and events that the API server has not received.
 
 use std::io;
 use std::time::Duration;
@@ -10,7 +11,7 @@ use crate::operation::Context;
 /// The age at which a write is late. The agent normally sends each write immediately.
 const LATE: Duration = Duration::from_secs(60);
 
-/// What is owed.
+/// A detachment or write that is owed.
 #[derive(Debug, thiserror::Error)]
 enum OwedProblem {
     /// A sandbox could not be detached.
@@ -26,7 +27,7 @@ enum OwedProblem {
     Unreadable(io::Error),
     /// Writes wait for the API server.
     #[error(
-        "{count} writes to the API server wait; the oldest, of pod {oldest}, waits for {} s",
+        "{count} writes to the API server wait; the oldest, of pod {oldest}, has waited {} s",
         age.as_secs()
     )]
     Writes {
@@ -39,8 +40,8 @@ enum OwedProblem {
     },
 }
 
-/// Checks owed detachments and owed writes. While the API server does not answer, every write is
-/// late.
+/// Checks owed detachments and owed writes. While the API server does not answer, every write
+/// counts as late.
 pub(super) fn look(context: &Context<'_>, census: Option<&Census>, mut findings: Findings<'_>) {
     for owed in context.host.journal.all_owed() {
         let key = owed.key;
@@ -49,7 +50,7 @@ pub(super) fn look(context: &Context<'_>, census: Option<&Census>, mut findings:
             attempts: owed.attempts,
             cause: owed.cause,
         };
-        let remedy = "correct the cause; each DEL and STATUS on this node retries it";
+        let remedy = "correct the cause; DEL and STATUS calls on this node retry the detachment";
         findings.add(about, problem, remedy);
     }
     let is_unreachable = census.is_some_and(|census| census.unreachable.is_some());
@@ -71,7 +72,7 @@ fn writes(context: &Context<'_>, late: Duration, findings: &mut Findings<'_>) {
     survey.waiting.retain(|(_, age)| *age >= late);
     let count = survey.waiting.len();
     if let Some((oldest, age)) = survey.waiting.into_iter().max_by_key(|(_, age)| *age) {
-        let remedy = "start the agent, or find in its log why the API server refuses them";
+        let remedy = "start the agent, or find in its log why the API server refuses the writes";
         findings.add(dir, OwedProblem::Writes { count, oldest, age }, remedy);
     }
     for file in survey.broken {

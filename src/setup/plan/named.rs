@@ -1,5 +1,5 @@
-//! The cluster network of a configuration that names one, instead of using the first network of the
-//! directory.
+//! The cluster network that a configuration names. A configuration that names no cluster network
+//! uses the first network of the directory.
 
 use std::path::{Path, PathBuf};
 

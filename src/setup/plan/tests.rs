@@ -55,7 +55,7 @@ fn a_fresh_node_gets_ours_before_the_cluster_network() {
     assert!(plan.follows && plan.remove.is_empty() && plan.drift.is_some());
 }
 
-// clause: NPWG-1.3 §6.1.2: ours takes precedence over the cluster network's
+// clause: NPWG-1.3 §6.1.2: our configuration sorts before the cluster network's configuration
 #[test]
 fn ours_gets_a_name_that_comes_first_or_the_error_names_the_first_file() {
     for (other, name) in [
@@ -101,7 +101,7 @@ fn without_a_network_the_installer_waits() {
 }
 
 #[test]
-fn a_named_file_must_hold_a_network() {
+fn a_named_file_must_contain_a_network() {
     let named = |network: &str| ours(network);
     let files = |ours: &'_ str, text: &'static str| {
         [
@@ -146,7 +146,7 @@ fn a_named_file_must_hold_a_network() {
 }
 
 #[test]
-fn multus_in_front_is_refused_and_behind_us_it_is_passed_over() {
+fn multus_before_ours_is_refused_and_multus_after_ours_is_ignored() {
     let error = planned(&[("00-multus.conf", MULTUS), ("10-b.conf", BRIDGE)], None).unwrap_err();
     assert!(matches!(error, SetupError::Multus { .. }), "{error}");
     let ours = ours("/10-b.conf");
@@ -207,7 +207,7 @@ fn a_renamed_configuration_comes_back_with_all_its_keys() {
 }
 
 #[test]
-fn the_first_network_is_followed_and_a_vanished_one_is_kept_until_another_comes() {
+fn ours_uses_the_first_network_and_the_installer_waits_if_there_is_none() {
     let ours = ours("/10-b.conf");
     let name = Some("00-jackfield.conflist");
     let here = ("00-jackfield.conflist", ours.as_str());
@@ -223,7 +223,7 @@ fn the_first_network_is_followed_and_a_vanished_one_is_kept_until_another_comes(
         ),
         drift => panic!("{drift:?}"),
     }
-    // A half-written file changes nothing while the followed file exists.
+    // A half-written file changes nothing while the file of the current network exists.
     is_as_planned(&[here, ("05-new.conf", ""), ("10-b.conf", BRIDGE)]);
     assert!(matches!(
         planned(&[here], name).unwrap(),

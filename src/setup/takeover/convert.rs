@@ -91,7 +91,7 @@ pub(super) fn convert(
     Ok((list, remarks))
 }
 
-/// Takes apart a list: the keys of the list, the keys of Multus, and the plugins after Multus.
+/// Splits a list into the keys of the list, the keys of Multus, and the plugins after Multus.
 fn parts(conf: &RawObject) -> Result<(RawObject, RawObject, Vec<RawObject>), MultusConfError> {
     let plugins: Option<Vec<RawObject>> = conf.read("plugins")?;
     let Some(plugins) = plugins else {

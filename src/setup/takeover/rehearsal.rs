@@ -19,8 +19,8 @@ use crate::operation::{Context, Failure, Host};
 use crate::plugin::with_host;
 use crate::request::{Call, ClusterNetwork, NodeConfig, Request, RequestError, Source};
 
-/// The time limit for one pod. It is short because kubelet already knows the devices of running
-/// pods.
+/// The time limit for one pod. The limit is short because kubelet already knows the devices of
+/// running pods.
 const PER_POD: Duration = Duration::from_secs(5);
 /// The time limit for all networks together.
 const NETWORKS: Duration = Duration::from_secs(60);
@@ -40,7 +40,7 @@ pub enum RehearsalFinding {
     /// A pod would fail.
     #[error("pod {} would fail: {}", .0, .1.in_full())]
     Pod(PodName, Failure),
-    /// No pod can be attached to a network, for this reason.
+    /// A network to which no pod can be attached, and the reason.
     #[error("network {0} cannot be used: {1}")]
     Network(String, String),
     /// A file of Multus' cache cannot be read.
@@ -116,15 +116,16 @@ pub fn rehearse(
     };
     let rehearsal = with_host(&request.config, |host| {
         let rehearsal = of_node(host);
-        // `install --watch` rehearses before each attempt.
+        // Close the connections, because `install --watch` rehearses many times in one process.
         host.cluster.close();
         rehearsal
     });
     rehearsal.map_err(impossible)
 }
 
-/// Every reason why this pod's ADD would fail. An annotation that Jackfield would ignore also
-/// counts, because Multus refuses such a pod, but Jackfield would start it without its networks.
+/// Returns every reason why this pod's ADD would fail. An invalid annotation counts as a failure
+/// even if Jackfield would ignore it. Multus refuses a pod with an invalid annotation, but
+/// Jackfield would start the pod without its networks.
 fn of_pod(
     host: &Host<'_>,
     paths: &HostPaths,
@@ -172,8 +173,8 @@ fn add(
 }
 
 /// Converts the host's paths in a request to paths of this process, because a container has the
-/// host's directories at other paths. Drops the readiness indicator, which does not depend on a
-/// pod.
+/// host's directories at other paths. Drops the readiness indicator, because it says nothing about
+/// a single pod.
 fn in_this_process(paths: &HostPaths, mut request: Request) -> Request {
     let node = &mut request.config;
     node.readiness_indicator = None;

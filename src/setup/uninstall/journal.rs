@@ -1,5 +1,5 @@
-//! The sandboxes that are on record at an uninstall. The uninstall detaches the sandboxes whose
-//! pods are gone, and keeps the records of pods that still run.
+//! The part of an uninstall that concerns the journal. Detaches the sandboxes whose pods are gone,
+//! and keeps the records of pods that still run.
 
 use std::path::Path;
 use std::time::Duration;
@@ -20,8 +20,8 @@ use crate::request::NodeConfig;
 const LIMIT: Duration = Duration::from_secs(3600);
 
 /// Refuses an uninstall while records are damaged, unless `force` is set. Only the DEL of the pod
-/// can find out what a damaged record contained, and the runtime sends the DEL to Jackfield only
-/// while our configuration is installed.
+/// can find out what a damaged record contained. The runtime sends this DEL to Jackfield only while
+/// our configuration is installed.
 pub(super) fn refuse_damaged_records(
     paths: &HostPaths,
     force: bool,
@@ -108,7 +108,7 @@ fn default_conf(paths: &HostPaths) -> RawObject {
     conf.in_front_of(&paths.cluster_conf_dir).on_stdin()
 }
 
-/// Removes the pods that Jackfield detached from Multus' cache, since Multus gets no DEL for them.
+/// Removes from Multus' cache the pods that Jackfield detached. Multus gets no DEL for these pods.
 fn clear_multus_cache(journal: &Journal, cni_dir: &Path, say: Say<'_>) {
     let adopted = journal.adopted();
     let cache = MultusCache::new(cni_dir);

@@ -44,8 +44,8 @@ pub enum Mismatch {
         /// The returned device.
         found: String,
     },
-    /// The kernel does not report the interface's device, so this allocated device cannot be
-    /// confirmed.
+    /// The kernel does not report the interface's device, so verification cannot confirm this
+    /// allocated device.
     #[error(
         "the kernel does not report its device, so the allocated {0} cannot be confirmed; use Linux \
          5.14 or later"
@@ -61,7 +61,8 @@ pub enum Mismatch {
         /// The current driver, if any.
         found: Option<String>,
     },
-    /// The program cannot open the allocated device, because it has no character device.
+    /// The pod's program cannot open the allocated device, because the device has no character
+    /// device.
     #[error(
         "device {device} on driver {driver} has no character device; load the driver's module and \
          check udev"
@@ -178,7 +179,7 @@ pub enum Mismatch {
         /// The addresses of the interface.
         found: Vec<IpNet>,
     },
-    /// Another node uses the address.
+    /// Another host uses the address.
     #[error(
         "IP address {0} is in use by another host on that network; free it there or choose another"
     )]

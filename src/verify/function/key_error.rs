@@ -5,7 +5,7 @@ use thiserror::Error;
 use crate::cni::RawObject;
 use crate::cni::json::excerpt;
 
-/// A value that an SR-IOV plugin would read differently or refuse.
+/// A value that an SR-IOV plugin would refuse or misread.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("key {key} is {value}: {problem}; {}", remedy(.key, .problem))]
 pub(super) struct KeyError {

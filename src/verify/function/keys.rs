@@ -13,7 +13,7 @@ use super::key_error::{KeyError, Problem};
 use crate::cni::RawObject;
 use crate::kernel::{VfVlan, VlanProtocol};
 
-/// The VLAN IDs of a virtual function; 0 is none.
+/// The VLAN IDs of a virtual function; 0 means no VLAN.
 const VLANS: RangeInclusive<u16> = 0..=4094;
 /// The priorities of a VLAN.
 const PRIORITIES: RangeInclusive<u8> = 0..=7;
@@ -105,7 +105,8 @@ fn rate(body: &RawObject, key: &'static str) -> Read<u32> {
     number(body, key, 0..=u32::MAX)
 }
 
-/// Reads the VLAN, its priority and its protocol. The last two mean nothing without the VLAN.
+/// Reads the VLAN, its priority and its protocol. Refuses a priority or a protocol that needs a
+/// VLAN if the definition sets none.
 fn vlan(body: &RawObject) -> Read<VfVlan> {
     let id = number(body, "vlan", VLANS)?;
     let qos = number(body, "vlanQoS", PRIORITIES)?;

@@ -288,7 +288,7 @@ fn vfio_and_vhost_need_no_interface_but_the_right_answer() {
         &gone(),
         &[(Warning, part)],
     );
-    // Some user-space drivers keep a kernel interface, which is judged.
+    // Some user-space drivers keep a kernel interface. Verification judges that interface.
     let part = "its MTU is 1500";
     expect(
         &user(Asked::nothing(&answering)),

@@ -104,7 +104,7 @@ fn a_node_is_given_back_and_taken_again_and_in_the_end_has_what_it_had() {
         let mut back = moving(&setup, &["--back"]);
         there(&setup, MULTUS, true, &back);
         there(&setup, OURS, false, &back);
-        back.says("Multus has the node back");
+        back.says("Multus is the node's network again");
         let binary = setup.lab.path("cni-bin/jackfield");
         assert!(binary.exists() && back.is_running(), "{}", back.log());
         // Started again it changes nothing, nor does one that was told nothing of Multus.

@@ -192,7 +192,7 @@ fn a_journal_that_is_to_move_from_under_its_pods() {
         &[
             "journalDir would become /run/jackfield/elsewhere",
             "1 sandboxes",
-            "until their pods are gone",
+            "until the pods of these sandboxes are gone",
         ],
     );
     setup.runs("del");

@@ -8,32 +8,32 @@ use crate::cli::devices::{mode_name, pci_id};
 /// Devices below a heading.
 #[derive(Default)]
 pub(super) struct Group<'a> {
-    /// Such as `NUMA node 0 · 8 of 64 VFs · 3 in pods · switchdev`.
+    /// The heading, such as `NUMA node 0 · 8 of 64 VFs · 3 in pods · switchdev`.
     pub(super) heading: String,
-    /// The physical function of the devices.
+    /// The physical function, if the devices are its VFs.
     pub(super) physical: Option<Device<'a>>,
     pub(super) devices: Vec<Device<'a>>,
 }
 
-/// A device with a box of its own.
+/// A device that the picture shows as a box.
 #[derive(Default)]
 pub(super) struct Device<'a> {
     /// The device's address or name.
     pub(super) id: String,
-    /// Such as `VF 3 · 0000:01:10.2`.
+    /// The first line of the box, such as `VF 3 · 0000:01:10.2`.
     pub(super) label: String,
     pub(super) driven: DriverKind,
     pub(super) owner: Owner<'a>,
-    /// First the device's interface, driver or path on the host, then its related devices, such as
-    /// its representor, RDMA and vDPA devices.
+    /// The first entry is the device's interface, driver or path on the host. The other entries are
+    /// related devices: the representor, RDMA and vDPA devices.
     pub(super) facts: Vec<String>,
     /// The product name, or the IDs of vendor and device; empty if the device is not a PCI
     /// function.
     pub(super) name: String,
 }
 
-/// Groups the devices of a node: each physical function with its virtual functions, in the order of
-/// the NUMA nodes, then the other devices by kind.
+/// Groups the devices of a node. Each physical function forms a group with its VFs, in the order of
+/// the NUMA nodes. Groups of other devices follow, one for each kind.
 pub(super) fn groups<'a>(inventory: &Inventory, usage: &'a Usage) -> Vec<Group<'a>> {
     let mut pfs: Vec<&PhysicalFunction> = inventory.physical_functions.iter().collect();
     pfs.sort_by_key(|pf| pf.function.numa_node);
@@ -168,7 +168,7 @@ impl<'a> Device<'a> {
         device
     }
 
-    /// A device that is not a PCI function.
+    /// Returns a device that is not a PCI function.
     fn named(
         name: &str,
         facts: impl IntoIterator<Item = Option<String>>,

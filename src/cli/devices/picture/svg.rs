@@ -3,7 +3,7 @@
 
 use crate::console;
 
-/// The estimated width of a letter, in percent of the font size. It decides where text is cut.
+/// The estimated width of a letter, in percent of the font size. Determines how much text fits.
 const LETTER: usize = 57;
 
 /// A position (x, y) or a size (width, height), in pixels.
@@ -65,8 +65,8 @@ impl Svg {
     }
 }
 
-/// Cuts text that is too long. The cut is near the start and marked with `…`, because names of pods
-/// and interfaces differ at their ends.
+/// Replaces a part of a text that is too long with `…`. Removes letters near the start, because
+/// names of pods and interfaces differ at their ends.
 fn fitting(text: &str, width: usize, size: usize) -> String {
     let most = (width * 100 / (size * LETTER)).max(1);
     let count = text.chars().count();
@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_is_escaped_with_what_xml_cannot_hold() {
+    fn markup_and_control_characters_are_escaped() {
         assert_eq!(
             escaped("a<b>&\"'\u{1}\n"),
             r"a&lt;b&gt;&amp;&quot;&apos;\u{1}\n"
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn text_that_is_too_long_is_cut_with_a_mark() {
+    fn an_ellipsis_replaces_a_part_of_a_long_text() {
         assert_eq!(fitting("enp1s0f0", 100, 10), "enp1s0f0");
         assert_eq!(fitting("enp1s0f0np0", 52, 10), "enp…f0np0");
         assert_eq!(fitting("enp1s0f0np0", 1, 10), "…");

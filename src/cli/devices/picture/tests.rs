@@ -11,7 +11,7 @@ use super::*;
 use crate::cli::devices::usage::User;
 use crate::operation::devices::orphans::Orphan;
 
-/// Names of the vendors, and of one device.
+/// A table with the names of two vendors and of one device.
 const NAMES: &[u8] =
     b"15b3  <M> & Company\n8086  Intel Corporation\n\t10c9  82576 Gigabit\x1b[31m\n";
 
@@ -49,7 +49,7 @@ fn usage(inventory: &Inventory) -> Usage {
     }
 }
 
-/// Nodes of all kinds, with 1 to 512 VFs. Their sysfs trees are made only once.
+/// Returns nodes of all kinds, with 0 to 512 VFs. Builds their sysfs trees only once.
 fn nodes() -> &'static [Inventory] {
     static NODES: OnceLock<Vec<Inventory>> = OnceLock::new();
     NODES.get_or_init(make_nodes)
@@ -80,7 +80,7 @@ fn make_nodes() -> Vec<Inventory> {
     nodes
 }
 
-/// The drawing of a device.
+/// The rectangle of a page or of a device's box.
 #[derive(Debug, Clone, Copy)]
 struct Drawn {
     x: f64,
@@ -111,7 +111,8 @@ fn attribute(element: &BytesStart<'_>, name: &str) -> Option<String> {
     Some(quick_xml::escape::unescape(&text).unwrap().into_owned())
 }
 
-/// Reads a picture: its page, and the first box of each device's group. Fails if it is not XML.
+/// Reads the page of a picture, and the first box of each device's group. Panics if the picture is
+/// not XML.
 fn read(svg: &str) -> (Drawn, Vec<(String, Drawn)>) {
     let mut reader = Reader::from_str(svg);
     let (mut page, mut drawn, mut group) = (None, Vec::new(), None);
@@ -149,7 +150,7 @@ fn read(svg: &str) -> (Drawn, Vec<(String, Drawn)>) {
     (page.unwrap(), drawn)
 }
 
-/// The devices that the picture must show.
+/// Lists the devices that the picture must show, sorted.
 fn devices(inventory: &Inventory) -> Vec<String> {
     let mut names = Vec::new();
     for pf in &inventory.physical_functions {
@@ -179,7 +180,7 @@ fn devices(inventory: &Inventory) -> Vec<String> {
 }
 
 #[test]
-fn it_is_xml_and_holds_each_device_once() {
+fn a_picture_is_xml_and_shows_each_device_once() {
     for inventory in nodes() {
         let usage = usage(inventory);
         let svg = picture("node<1> & \"co\"", inventory, &usage);
@@ -201,7 +202,7 @@ fn it_is_xml_and_holds_each_device_once() {
 }
 
 #[test]
-fn nothing_lies_on_anything_else_or_beyond_the_page() {
+fn boxes_neither_overlap_nor_leave_the_page() {
     for inventory in nodes() {
         let (page, drawn) = read(&picture("node", inventory, &usage(inventory)));
         for (number, (device, area)) in drawn.iter().enumerate() {
@@ -215,7 +216,7 @@ fn nothing_lies_on_anything_else_or_beyond_the_page() {
 }
 
 #[test]
-fn a_slide_holds_256_vfs() {
+fn a_picture_of_256_vfs_has_the_proportions_of_a_slide() {
     let inventory = &nodes()[3];
     let (page, _) = read(&picture("node", inventory, &usage(inventory)));
     let ratio = page.right / page.bottom;
@@ -223,14 +224,14 @@ fn a_slide_holds_256_vfs() {
 }
 
 #[test]
-fn a_colour_is_one_meaning() {
+fn each_colour_has_one_meaning() {
     let inventory = inventory(&fixtures::igb_vfio());
     let free = picture("node", &inventory, &Usage::default());
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     for color in ["#fee2e2", "#f3e8ff", "#dbeafe"] {
         seen.insert(color.to_owned(), free.matches(color).count());
     }
-    // Only the legend shows devices of pods and orphans.
+    // Without users and orphans, these colours are only in the legend.
     assert_eq!(seen["#fee2e2"], 1);
     assert_eq!(seen["#f3e8ff"], 0);
     assert_eq!(seen["#dbeafe"], 1);
@@ -244,7 +245,7 @@ fn a_colour_is_one_meaning() {
 }
 
 #[test]
-fn a_card_bears_the_name_of_its_device_and_a_box_tells_it() {
+fn the_box_of_a_pf_and_the_tooltip_of_a_vf_show_the_product_name() {
     let inventory = inventory(&fixtures::igb_vfio());
     let svg = picture("node", &inventory, &Usage::default());
     let name = r"Intel Corporation 82576 Gigabit\u{1b}[31m";
@@ -256,9 +257,9 @@ fn a_card_bears_the_name_of_its_device_and_a_box_tells_it() {
     assert!(marks.contains("&lt;M&gt; &amp; Company"), "{marks}");
 }
 
-/// `JACKFIELD_PICTURES=DIR` keeps the pictures of the tests, for changes of their style.
+/// With `JACKFIELD_PICTURES=DIR`, saves a picture of each node in `DIR`, to show a change of style.
 #[test]
-fn pictures_can_be_kept() {
+fn the_pictures_can_be_saved() {
     let Some(directory) = std::env::var_os("JACKFIELD_PICTURES") else {
         return;
     };

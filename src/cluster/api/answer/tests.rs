@@ -7,7 +7,7 @@ use super::*;
 use crate::cluster::PodAnnotations;
 use crate::cluster::identity::Identity;
 
-/// A fake cache with an API server behind it. `asked` lists the requests.
+/// A fake cache and a fake API server. `asked` lists all requests except for cached pods.
 #[derive(Default)]
 struct CacheAndServer {
     cached: Option<PodView>,
@@ -89,7 +89,7 @@ fn question(uid: &str) -> Question {
 }
 
 #[test]
-fn a_cached_pod_needs_nobody_else() {
+fn a_cached_pod_needs_no_request_for_the_pod() {
     let two = CacheAndServer {
         cached: pod("u", "node-a", "x, b/y, x"),
         ..CacheAndServer::default()

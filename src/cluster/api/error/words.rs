@@ -11,7 +11,7 @@ impl Problem for ApiError {
                 format!("kubeconfig {}: {source}", path.display())
             }
             Self::ServiceAccount(source) => format!("the pod's service account: {source}"),
-            Self::Runtime(source) => format!("requests cannot be made: {source}"),
+            Self::Runtime(source) => format!("cannot make requests: {source}"),
             Self::Request {
                 server,
                 request,
@@ -56,7 +56,7 @@ impl Problem for ApiError {
                 }
                 RequestError::Refused(_) | RequestError::NotServed => return None,
                 RequestError::TooLong(_) | RequestError::Json(_) => "correct the object",
-                _ => "find out why this node does not reach it",
+                _ => "find out why this node cannot reach the API server",
             },
         };
         Some(remedy.to_owned())
@@ -102,7 +102,7 @@ mod tests {
             ),
             (
                 kubeconfig(CredentialsError::Token),
-                "kubeconfig /k: the token has characters that no token has; write a new one",
+                "kubeconfig /k: the token has characters that a token cannot have; write a new one",
             ),
             (
                 ApiError::ServiceAccount(Box::new(CredentialsError::Io(missing()))),
@@ -112,7 +112,7 @@ mod tests {
             (
                 failed("GET /x", RequestError::Late(Duration::from_secs(10))),
                 "API server https://a/ does not answer GET /x: nothing within 10 s; find out why \
-                 this node does not reach it",
+                 this node cannot reach the API server",
             ),
             (
                 failed("GET /x", RequestError::TooLong(7)),

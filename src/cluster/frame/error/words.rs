@@ -8,26 +8,26 @@ impl Problem for FrameError {
     fn words(&self) -> String {
         match self {
             Self::Io(source) => source.to_string(),
-            Self::Foreign => "it sent no message of Jackfield".to_owned(),
+            Self::Foreign => "it sent a message that is not Jackfield's".to_owned(),
             Self::Version(theirs) => {
-                format!("it speaks version {theirs}, this is version {VERSION}")
+                format!("it speaks version {theirs}, but this release speaks version {VERSION}")
             }
             Self::TooLarge { length, limit } => {
-                format!("a message of {length} bytes, {limit} are allowed")
+                format!("a message has {length} bytes, but only {limit} are allowed")
             }
             Self::Definitions(limit) => {
                 format!("the pod's definitions have more than {limit} bytes together")
             }
-            Self::Json(source) => format!("a message that cannot be read ({source})"),
+            Self::Json(source) => format!("a message cannot be read ({source})"),
         }
     }
 
     fn remedy(&self) -> Option<String> {
         let remedy = match self {
             Self::Io(_) | Self::Foreign | Self::TooLarge { .. } => return None,
-            Self::Version(_) => "bring both to one release",
+            Self::Version(_) => "use the same release of both",
             Self::Definitions(_) => "make them smaller or select fewer",
-            Self::Json(_) => "bring plugin and agent to one release",
+            Self::Json(_) => "use the same release of plugin and agent",
         };
         Some(remedy.to_owned())
     }
@@ -40,17 +40,21 @@ mod tests {
     #[test]
     fn each_error_says_what_came_and_what_to_do() {
         for (error, line) in [
-            (FrameError::Foreign, "it sent no message of Jackfield"),
+            (
+                FrameError::Foreign,
+                "it sent a message that is not Jackfield's",
+            ),
             (
                 FrameError::Version(2),
-                "it speaks version 2, this is version 1; bring both to one release",
+                "it speaks version 2, but this release speaks version 1; use the same release of \
+                 both",
             ),
             (
                 FrameError::TooLarge {
                     length: 8,
                     limit: 7,
                 },
-                "a message of 8 bytes, 7 are allowed",
+                "a message has 8 bytes, but only 7 are allowed",
             ),
             (
                 FrameError::Definitions(7),

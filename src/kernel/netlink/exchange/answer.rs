@@ -60,7 +60,7 @@ impl<'r, T, R> Answer<'r, T, R> {
     }
 }
 
-/// Splits a piece into its messages.
+/// Splits a piece of an answer into its messages.
 pub(super) fn messages(mut piece: &[u8]) -> impl Iterator<Item = Result<&[u8], NetlinkError>> {
     std::iter::from_fn(move || {
         if piece.is_empty() {

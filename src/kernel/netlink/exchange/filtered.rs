@@ -1,8 +1,8 @@
 //! Filters a message before it is parsed, and drops the attributes that Jackfield does not read.
 //!
 //! The description of a link has about a thousand bytes. Jackfield reads a tenth of them. Without
-//! this filter, a quarter of an ADD's CPU time went into parsing the rest: IPv6 counters and the
-//! settings of every address family.
+//! this filter, a quarter of an ADD's CPU time would go into parsing the rest: IPv6 counters and
+//! the settings of every address family.
 
 use netlink_packet_core::{DecodeError, NetlinkDeserializable, NetlinkHeader};
 use netlink_packet_route::RouteNetlinkMessage;

@@ -1,4 +1,4 @@
-//! Requests to the real kernel.
+//! Sends requests to the real kernel.
 
 use netlink_packet_route::link::{LinkAttribute, LinkMessage};
 use netlink_sys::protocols::NETLINK_ROUTE;
@@ -35,7 +35,7 @@ fn a_late_answer_is_not_taken_for_the_next_one() {
 }
 
 #[test]
-fn silence_ends_with_patience() {
+fn a_wait_without_an_answer_ends_after_the_time_limit() {
     let mut netlink = netlink(Duration::from_millis(1));
     let silence = netlink.receive(Instant::now());
     assert!(

@@ -125,8 +125,8 @@ mod tests {
     const PF: &str = "0000:01:00.0";
     const VF: &str = "0000:01:10.0";
 
-    /// Returns the message with which `device` is refused, or an empty string. The network
-    /// configuration has `keys`, and `change` modifies the node first.
+    /// Applies `change` to the node, then checks `device` for a network with `keys`. Returns the
+    /// message of the refusal, or an empty string.
     fn line(
         capture: &Capture,
         device: Option<&str>,
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_function_that_is_no_virtual_one_is_named_where_its_plugin_sets_one() {
+    fn a_function_that_is_not_virtual_is_refused_for_sriov_plugins() {
         let igb = fixtures::igb();
         for (device, keys, part) in [
             (
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_vf_whose_interface_is_nowhere_is_named_where_its_plugin_needs_one() {
+    fn a_vf_without_an_interface_is_refused_if_its_plugin_needs_one() {
         let lose = |devices: &std::path::Path| {
             std::fs::remove_dir_all(devices.join(VF).join("net")).unwrap();
         };

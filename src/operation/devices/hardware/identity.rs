@@ -3,8 +3,8 @@
 use super::Hardware;
 use crate::kernel::{Link, Netlink, PodLinks};
 
-/// The maximum number of lower links to follow from an interface. A VLAN on a macvlan on a VF has
-/// two.
+/// The maximum number of links to examine, including the interface itself. A VLAN on a macvlan on
+/// a VF needs three.
 const DEEPEST: usize = 4;
 
 /// Kinds of links that use the device of their lower link.
@@ -13,8 +13,9 @@ const STACKED: [&str; 6] = ["macvlan", "macvtap", "ipvlan", "ipvtap", "vlan", "i
 impl Hardware<'_> {
     /// Returns the names of the device behind `link`, a link in a pod. The first name is the
     /// kernel's name of the parent device, and the others are further names of the same device. For
-    /// a macvlan and other stacked kinds this follows the lower link. Any other software link has
-    /// no device. The only name of such a link is, for example, `none (a link of kind veth)`.
+    /// a macvlan and the other kinds in `STACKED`, returns the names for the lower link. Any other
+    /// software link has no device. For such a link, returns only a description such as
+    /// `none (a link of kind veth)`.
     pub(in crate::operation) fn names(&self, link: &Link, links: &mut dyn PodLinks) -> Vec<String> {
         let mut at = link.clone();
         let mut host: Option<Netlink> = None;

@@ -41,7 +41,7 @@ impl Hardware<'_> {
 
     /// Returns the device-info for the plugins. This is the unchanged file of the device plugin,
     /// because DEVINFO 1.1.0 §5.1.2 allows no additions before the plugins have run. If there is no
-    /// such file, the device-info is built from the hardware.
+    /// such file, builds the device-info from the hardware.
     fn for_plugins(&self, device: &AllocatedDevice) -> Result<Option<DeviceInfo>, Reason> {
         let given = self.device_plugins_file(device)?;
         let info = match given {
@@ -137,9 +137,9 @@ impl Hardware<'_> {
     }
 }
 
-/// Returns the device-info directories of an attachment and the name of its file, if it has one.
-/// The directories are derived from the recorded path, because the configuration may have changed
-/// since ADD.
+/// Returns the device-info directories of an attachment and the name of its file. Returns `None` if
+/// the attachment has no file. Derives the directories from the recorded path, because the
+/// configuration may have changed since ADD.
 fn file_of(attachment: &Attachment) -> Result<Option<(DeviceInfoDir, CniFileName)>, StoreError> {
     let Some(path) = &attachment.device_info_file else {
         return Ok(None);

@@ -30,9 +30,9 @@ impl Hardware<'_> {
     /// Checks that giving an attachment's device to the pod harms neither the node nor other pods.
     ///
     /// # Errors
-    /// A reason with the device, the file or interface that shows the problem, and the remedy. A
-    /// fact that cannot be read is no reason to refuse the device, because Jackfield verifies the
-    /// device after attaching it.
+    /// A reason with the device, the file or interface that shows the problem, and the remedy. If
+    /// Jackfield cannot read a fact, it does not refuse the device, because it verifies the device
+    /// after attaching it.
     pub(in crate::operation) fn can_be_given(
         &self,
         attachment: &Attachment,
@@ -82,8 +82,8 @@ impl Hardware<'_> {
             if claim.devices.contains(&address) {
                 continue;
             }
-            // For VFIO, a group may contain bridges with a bridge driver, and functions without a
-            // driver.
+            // VFIO opens a group even if the group contains bridges with a bridge driver, or
+            // functions without a driver.
             let is_bridge = |it: &PciFunction| it.class().is_some_and(|class| class >> 16 == 0x06);
             let other = self.sysfs.pci_function(address);
             let driver = other.filter(|it| !is_bridge(it)).and_then(|it| it.driver());
@@ -104,8 +104,8 @@ impl Hardware<'_> {
         None
     }
 
-    /// Checks that ib_core is in exclusive mode if a plugin moves RDMA devices, because they cannot
-    /// be moved in shared mode.
+    /// Checks that ib_core is in exclusive mode if a plugin moves RDMA devices, because ib_core
+    /// refuses to move RDMA devices in shared mode.
     fn rdma_mode(&self, attachment: &Attachment) -> Result<(), Reason> {
         let mover = attachment.config.plugins().iter().find(|plugin| {
             let isolates = || plugin.body().read::<bool>("rdmaIsolation").ok().flatten();

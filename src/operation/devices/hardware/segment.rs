@@ -15,7 +15,7 @@ impl Hardware<'_> {
     /// same pod, because the interface of one of them may be the uplink of this attachment.
     ///
     /// A VF shares one wire with the interface of its physical function, so both have the same
-    /// segment. A macvlan on that interface has this segment too.
+    /// segment. A macvlan on that interface is also on the same segment.
     pub(in crate::operation) fn segment(
         &self,
         attachment: &Attachment,
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interface_of_software_is_its_own_segment_and_each_vlan_on_it_another() {
+    fn a_software_interface_and_each_vlan_on_it_are_different_segments() {
         let found = segments(&[
             attachment("net1", None, r#""type":"macvlan","master":"dummy0""#),
             attachment(
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interface_in_the_pod_is_where_its_own_attachment_is() {
+    fn an_interface_in_the_pod_has_the_segment_of_its_attachment() {
         let on = |below: &str| {
             format!(r#""type":"vlan","master":"{below}","linkInContainer":true,"vlanId":7"#)
         };
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_physical_functions_interface_is_its_port() {
+    fn the_interface_of_a_physical_function_has_the_segment_of_its_port() {
         let dir = tempfile::tempdir().unwrap();
         fixtures::igb().build(dir.path()).unwrap();
         let netdevs = dir.path().join("sys/bus/pci/devices/0000:01:00.0/net");

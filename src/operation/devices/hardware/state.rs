@@ -12,7 +12,7 @@ use super::Hardware;
 use crate::baseline::{DeviceState, NetdevState};
 use crate::kernel::{DeviceLinks, KernelError, Link, VfState};
 
-/// The current state of devices, and the failures to read it.
+/// The current state of devices, and the failures to read that state.
 #[derive(Debug, Default)]
 pub(in crate::operation) struct States {
     /// The states of the devices that exist.
@@ -81,8 +81,8 @@ impl Hardware<'_> {
     }
 
     /// Returns the settings that a physical function reports for its VFs. The list is empty if the
-    /// physical function has no interface in the host's network namespace, because a user-space
-    /// program drives the function or a pod has it.
+    /// physical function has no interface in the host's network namespace, for example because a
+    /// user-space program or a pod uses the function.
     ///
     /// # Errors
     /// [`FunctionError`] if the kernel does not answer.
@@ -119,8 +119,8 @@ impl Hardware<'_> {
         }))
     }
 
-    /// Whether a device had an interface in `state`, and now has the same driver but no interface
-    /// in the host's network namespace.
+    /// Whether a device has lost its interface. Such a device had an interface in `state`. It still
+    /// has the same driver, but no interface in the host's network namespace.
     pub(in crate::operation) fn is_away(&self, state: &DeviceState) -> bool {
         let function = self.sysfs.pci_function(state.device);
         state.netdev.is_some()

@@ -1,4 +1,5 @@
-//! Finds the devices behind interfaces, in sysfs trees of real and invented machines.
+//! Finds the devices behind interfaces and inspects devices, in sysfs trees of real and invented
+//! machines.
 
 use std::path::Path;
 
@@ -57,7 +58,7 @@ fn identity_of_a_virtio_interface_is_its_vdpa_device_and_the_function_behind_it(
 }
 
 #[test]
-fn identity_of_a_subfunction_is_not_the_function_that_it_is_a_part_of() {
+fn identity_of_a_subfunction_does_not_contain_its_parent_function() {
     let found = names(
         &fixtures::unverified_bluefield2(),
         "auxiliary",
@@ -84,7 +85,7 @@ fn a_vlan_over_a_vf_is_that_vf() {
 }
 
 #[test]
-fn links_of_software_are_no_device_and_unknown_ones_are_unknown() {
+fn a_software_link_has_no_device_and_an_unknown_link_has_no_name() {
     let of_kind = |kind: &str| Link {
         index: 3,
         kind: Some(kind.to_owned()),
@@ -94,7 +95,7 @@ fn links_of_software_are_no_device_and_unknown_ones_are_unknown() {
     let found = names_of(&fixtures::igb(), vec![of_kind("veth")]);
     assert_eq!(found, ["none (a link of kind veth)"]);
     let circle = names_of(&fixtures::igb(), vec![of_kind("vlan")]);
-    assert_eq!(circle, [""; 0], "a circle ends");
+    assert_eq!(circle, [""; 0], "the search ends at a cycle");
     assert_eq!(names_of(&fixtures::igb(), vec![Link::default()]), [""; 0]);
 }
 
@@ -127,7 +128,7 @@ fn inspected(capture: &Capture, id: &str, change: impl FnOnce(&Path)) -> Result<
 }
 
 #[test]
-fn a_device_that_can_be_used_is_noted_with_its_driver() {
+fn inspecting_a_usable_device_stores_its_driver() {
     let cases = [
         (fixtures::igb(), "0000:01:10.0", "igbvf"),
         (fixtures::igb_vfio(), "0000:01:10.0", "vfio-pci"),
@@ -152,7 +153,7 @@ fn a_device_that_can_be_used_is_noted_with_its_driver() {
 type Change<'a> = &'a dyn Fn(&Path);
 
 #[test]
-fn a_device_unbound_gone_or_on_another_driver_is_refused_by_name() {
+fn a_device_that_is_unbound_missing_or_on_another_driver_is_refused_by_name() {
     let id = "0000:01:10.0";
     let unbound = |device: &Path| std::fs::remove_file(device.join("driver")).unwrap();
     let gone = |device: &Path| std::fs::remove_file(device).unwrap();
@@ -216,7 +217,7 @@ fn vfio_and_vhost_without_their_character_device_are_findings() {
 }
 
 #[test]
-fn vfio_and_vhost_on_another_driver_than_they_were_are_findings() {
+fn a_device_whose_driver_changed_is_a_finding() {
     let found = findings(&fixtures::igb_vfio(), "0000:01:10.0", |node| {
         let driver = node.join("sys/bus/pci/devices/0000:01:10.0/driver");
         std::fs::remove_file(&driver).unwrap();

@@ -1,5 +1,5 @@
 //! Finds the node's own uplinks, and refuses configurations with a key that would move an uplink
-//! into a pod.
+//! into a pod. An uplink is an interface that carries a default route or an address of the node.
 
 mod named;
 
@@ -71,7 +71,7 @@ impl<'a> HostLinks<'a> {
     }
 }
 
-/// Finds the uplinks of the host, as in [`HostLinks::uplinks`].
+/// Finds the uplinks of the host. [`HostLinks::uplinks`] describes the result.
 fn uplinks(links: &mut dyn DeviceLinks) -> Result<Vec<(Link, String)>, KernelError> {
     let all = links.device_links()?;
     let by_index: HashMap<u32, &Link> = all.iter().map(|link| (link.index, link)).collect();
@@ -125,7 +125,7 @@ impl Hardware<'_> {
     ///
     /// # Errors
     /// A reason with the key, its value, a description of what the interface carries, and the
-    /// remedy. Fails as well if the kernel does not answer, or if the check does not finish by
+    /// remedy. Another reason if the kernel does not answer, or if the check does not finish by
     /// `until`.
     pub(in crate::operation) fn spares_uplinks(
         &self,
@@ -211,9 +211,9 @@ fn names(directory: &Path) -> Vec<String> {
 
 /// Whether a value could select a device other than the one that it appears to name. Plugins append
 /// the value to a sysfs directory or use it as a glob pattern. The answer is therefore true for
-/// `..`, for glob characters, and for every path that is not below `/sys/` or `/dev/`. Appended to
-/// a sysfs directory, `./x`, `/x` and `x/` select the same device as `x`, and `x/physfn` selects
-/// its physical function.
+/// `..`, for glob characters, and for every path that is not below `/sys/` or `/dev/`. For example,
+/// if a plugin appends `./x`, `/x` or `x/` to a sysfs directory, it finds the device `x`. If it
+/// appends `x/physfn`, it finds the physical function of `x`.
 fn is_pattern(value: &str) -> bool {
     let is_whole = ["/sys/", "/dev/"].iter().any(|dir| value.starts_with(dir));
     value.contains('/') && !is_whole

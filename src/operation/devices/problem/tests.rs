@@ -64,8 +64,8 @@ fn problems_of_an_allocated_device() {
                 "this node's default route (interface eth0)".to_owned(),
             ),
             "device 0000:01:10.2 of resource r carries this node's default route (interface \
-             eth0): a pod that has it cuts the node off; exclude it from the device plugin's \
-             selectors",
+             eth0): a pod that takes this device cuts the node off from the network; exclude the \
+             device from the device plugin's selectors",
         ),
         (
             DeviceProblem::GroupInUse(device(), group(), "igbvf".to_owned()),
@@ -137,7 +137,7 @@ fn problems_of_a_definitions_device_or_interface() {
                 "an address of this node (interface eth0)".to_owned(),
             ),
             "key master names eth0, which carries an address of this node (interface eth0): a pod \
-             that has it cuts the node off; name another interface",
+             that takes this interface cuts the node off from the network; name another interface",
         ),
         (
             DeviceProblem::TooManyInterfaces(64),

@@ -2,8 +2,8 @@
 //!
 //! A driver's return code for a change is not reliable, so only the address that the interface has
 //! afterwards counts. igb may acknowledge a change and keep another address, or refuse the address
-//! that the interface already has. The administrator's address is the address of a VF that is set
-//! on its physical function. A driver may refuse the following addresses for a VF:
+//! that the interface already has. The administrator's address of a VF is the address that is set
+//! for the VF on its physical function. A driver may refuse the following addresses for a VF:
 //!
 //! - any address, while an administrator's address is set and the VF is not trusted;
 //! - any address other than the administrator's, until the driver reads the administrator's address
@@ -25,7 +25,7 @@ use super::Restoring;
 use crate::baseline::DeviceState;
 use crate::kernel::{DeviceLinks, KernelError, Link, LinkChange, VfSetting};
 
-/// A VF and its interface.
+/// An interface, the address that it must get, and the VF behind it.
 struct Place<'l> {
     links: &'l mut dyn DeviceLinks,
     link: Link,

@@ -1,5 +1,5 @@
-//! Retries the restoration of devices that an earlier DEL could not restore. Does not let the next
-//! pod have a device as long as the device has a network identity of the previous pod.
+//! Retries the restoration of devices that an earlier DEL could not restore. Refuses a device that
+//! still has a network identity (MAC, GUID or VLAN) of its previous pod.
 
 use super::Restoring;
 use super::left::Left;
@@ -32,8 +32,8 @@ pub(super) fn settle(
             continue;
         }
         if kept.before.driver != state.driver {
-            // With another driver, the device has a new interface, which no pod has changed. Take
-            // the current state as the baseline.
+            // With another driver, the device has a new interface, which no pod has changed. The
+            // baseline therefore gets the current driver and interface.
             kept.before.driver.clone_from(&state.driver);
             kept.before.netdev.clone_from(&state.netdev);
         }

@@ -1,5 +1,5 @@
-//! Collects the repairs that failed, and decides which of them are worth a retry. Repairs that may
-//! succeed later are owed. For the other repairs, the journal records the device as unrestored.
+//! Collects the repairs that failed, and decides which of them may succeed later. Such repairs are
+//! owed. For the other repairs, the journal records the device as unrestored.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ pub(super) struct Left<'a> {
 
 impl<'a> Left<'a> {
     /// Collects the remaining differences after the last round of repairs. `owed` contains the
-    /// failures so far. Adds a note for each device that was not compared.
+    /// failures so far. Adds a note for each device that is missing or was recreated.
     pub(super) fn of(
         context: &Context<'_>,
         owed: Vec<Failure>,
@@ -150,7 +150,7 @@ pub(super) fn forgive(refused: &mut Vec<Refused<'_>>) -> bool {
     refused.len() < before
 }
 
-/// Whether a retry can help. It cannot if the kernel refuses the change for good.
+/// Whether a retry can help. A retry cannot help if the kernel refuses the change for good.
 fn may_work_later(cause: &KernelError) -> bool {
     match cause {
         KernelError::Request {

@@ -1,4 +1,4 @@
-//! Restores a VF after plugins changed it, and reports or owes the repairs that fail.
+//! Restores a VF after plugins changed it. If a repair fails, Jackfield reports it or owes it.
 
 mod lab;
 
@@ -24,7 +24,7 @@ fn left_by_sriov_cni(lab: &Lab) {
 }
 
 #[test]
-fn a_device_that_is_as_it_came_costs_one_question() {
+fn an_unchanged_device_costs_one_question_before_and_one_after() {
     let lab = Lab::new();
     let outcome = lab.with(|_| (), |_| ());
     assert_eq!(lab.changes(), [""; 0]);
@@ -33,7 +33,7 @@ fn a_device_that_is_as_it_came_costs_one_question() {
 }
 
 #[test]
-fn what_sriov_cni_leaves_is_put_right() {
+fn leftovers_of_sriov_cni_are_repaired() {
     let lab = Lab::new();
     let outcome = lab.after(left_by_sriov_cni);
     outcome.assert_silent();
@@ -51,8 +51,8 @@ fn what_sriov_cni_leaves_is_put_right() {
 }
 
 /// Creates a node with an igb whose physical function was up when it created its VFs. Such an igb
-/// reports the VFs' own addresses as set by the administrator. `guard` selects the VFs for which
-/// the igb then refuses to change the address.
+/// reports the VFs' own addresses as if the administrator had set them. `guard` selects the VFs
+/// whose address the igb then refuses to change.
 fn real_igb(guard: Guard) -> Lab {
     let lab = Lab::new();
     lab.function(|vf| vf.mac = Some(OWN.into()));
@@ -63,8 +63,8 @@ fn real_igb(guard: Guard) -> Lab {
     lab
 }
 
-/// Leaves the VF on the igb of [`real_igb`] as sriov-cni does. The VF's own MAC is now really the
-/// administrator's address.
+/// Leaves the VF on the igb of [`real_igb`] as sriov-cni does. The administrator has now really set
+/// the VF's own MAC.
 fn left_on_real_igb(lab: &Lab) {
     left_by_sriov_cni(lab);
     lab.kernel(|kernel| kernel.is_given = true);
@@ -80,7 +80,7 @@ fn assert_is_back(lab: &Lab) {
 }
 
 #[test]
-fn igb_a_vf_that_is_refused_its_address_gets_it_while_it_is_trusted() {
+fn igb_a_vf_gets_a_refused_address_while_it_is_trusted() {
     let lab = real_igb(Guard::Untrusted);
     lab.after(left_on_real_igb).assert_silent();
     assert_is_back(&lab);
@@ -88,14 +88,14 @@ fn igb_a_vf_that_is_refused_its_address_gets_it_while_it_is_trusted() {
 }
 
 #[test]
-fn a_vf_that_is_refused_its_address_gets_it_without_the_administrators() {
+fn a_vf_gets_a_refused_address_without_the_administrators_address() {
     let lab = real_igb(Guard::All);
     lab.after(left_on_real_igb).assert_silent();
     assert_is_back(&lab);
 }
 
 #[test]
-fn igb_a_vf_that_is_refused_its_address_asks_its_physical_function_for_it() {
+fn igb_a_vf_gets_a_refused_address_from_its_physical_function() {
     let lab = real_igb(Guard::All);
     lab.kernel(|kernel| {
         kernel.asks_anew = true;
@@ -129,7 +129,7 @@ fn plain(keys: &str) -> Attachment {
 }
 
 #[test]
-fn a_vf_that_could_not_be_put_right_is_kept_on_record_and_from_the_next_pod() {
+fn an_unrestored_vf_is_recorded_and_refused_to_the_next_pod() {
     let lab = stubborn_igb();
     let kept = lab.kept().unwrap();
     assert_eq!(kept.before.netdev.unwrap().address, OWN);
@@ -154,7 +154,7 @@ fn a_vf_that_could_not_be_put_right_is_kept_on_record_and_from_the_next_pod() {
 }
 
 #[test]
-fn a_vf_that_could_not_be_put_right_is_the_next_pods_that_has_a_mac_of_its_own() {
+fn an_unrestored_vf_is_accepted_for_a_pod_with_a_mac_of_its_own() {
     let lab = stubborn_igb();
     let with_mac = plain(r#","mac":"02:00:00:00:00:07""#);
     let baseline = lab.next(with_mac).unwrap();
@@ -167,7 +167,7 @@ fn a_vf_that_could_not_be_put_right_is_the_next_pods_that_has_a_mac_of_its_own()
 }
 
 #[test]
-fn a_vf_that_is_put_right_before_the_next_pod_is_no_matter_any_more() {
+fn a_vf_that_the_next_add_restores_is_no_longer_on_record() {
     let lab = stubborn_igb();
     lab.kernel(|kernel| kernel.guard = Guard::Open);
     let baseline = lab.next(plain("")).unwrap();
@@ -177,7 +177,7 @@ fn a_vf_that_is_put_right_before_the_next_pod_is_no_matter_any_more() {
 }
 
 #[test]
-fn what_others_do_not_know_a_pod_by_keeps_the_next_one_from_nothing() {
+fn a_leftover_that_is_no_network_identity_does_not_block_the_next_pod() {
     let lab = Lab::new();
     lab.kernel(|kernel| kernel.ignores.push("trust off".to_owned()));
     lab.after(|lab| lab.function(|vf| vf.trust = Some(true)));
@@ -194,9 +194,9 @@ fn what_others_do_not_know_a_pod_by_keeps_the_next_one_from_nothing() {
     assert!(lab.kept().is_none());
 }
 
-/// igb reports the address that a VF sets for itself as if the administrator had set it.
+/// If a VF sets its own address, igb reports that address as if the administrator had set it.
 #[test]
-fn igb_that_answers_one_repair_by_undoing_another_is_asked_again() {
+fn igb_a_repair_that_another_repair_undoes_is_repeated() {
     let lab = Lab::new();
     lab.kernel(|kernel| kernel.own_address_becomes_admins = Some((VF_LINK, PF_LINK, 0)));
     let outcome = lab.after(left_by_sriov_cni);
@@ -208,7 +208,7 @@ fn igb_that_answers_one_repair_by_undoing_another_is_asked_again() {
 }
 
 #[test]
-fn what_a_driver_never_takes_back_is_said_once_and_not_owed() {
+fn a_repair_that_a_driver_ignores_is_reported_and_not_owed() {
     let lab = Lab::new();
     lab.kernel(|kernel| kernel.ignores.push("trust off".to_owned()));
     let outcome = lab.after(|lab| lab.function(|vf| vf.trust = Some(true)));
@@ -216,7 +216,7 @@ fn what_a_driver_never_takes_back_is_said_once_and_not_owed() {
 }
 
 #[test]
-fn igb_what_it_does_not_support_is_said_and_not_owed() {
+fn igb_an_unsupported_repair_is_reported_and_not_owed() {
     let lab = Lab::new();
     lab.kernel(|kernel| {
         kernel
@@ -238,7 +238,7 @@ fn igb_what_it_does_not_support_is_said_and_not_owed() {
 }
 
 #[test]
-fn what_may_work_later_is_owed() {
+fn a_repair_that_may_succeed_later_is_owed() {
     let lab = Lab::new();
     lab.kernel(|kernel| kernel.refuses.push(("trust off".to_owned(), libc::EBUSY)));
     let outcome = lab.after(|lab| lab.function(|vf| vf.trust = Some(true)));
@@ -248,7 +248,7 @@ fn what_may_work_later_is_owed() {
 }
 
 #[test]
-fn igb_a_vf_that_came_home_under_the_kernels_name_gets_its_own() {
+fn igb_a_vf_that_the_kernel_renamed_gets_its_own_name() {
     let lab = Lab::new();
     let outcome = lab.after(|lab| lab.kernel(|kernel| kernel.rename(VF_LINK, "dev4")));
     outcome.assert_silent();
@@ -256,7 +256,7 @@ fn igb_a_vf_that_came_home_under_the_kernels_name_gets_its_own() {
 }
 
 #[test]
-fn igb_whose_physical_function_is_down_refuses_rates_and_that_is_said() {
+fn igb_rates_that_the_driver_refuses_are_reported() {
     let lab = Lab::new();
     let rates = |vf: &mut VfState, max| vf.rates = Some(VfRates { min: 0, max });
     lab.function(|vf| rates(vf, 0));
@@ -267,7 +267,7 @@ fn igb_whose_physical_function_is_down_refuses_rates_and_that_is_said() {
 }
 
 #[test]
-fn a_name_that_somebody_else_has_by_now_is_said() {
+fn a_name_that_another_interface_has_is_reported() {
     let lab = Lab::new();
     lab.kernel(|kernel| kernel.refuses.push(("name eth2".to_owned(), libc::EEXIST)));
     let outcome = lab.after(|lab| lab.kernel(|kernel| kernel.rename(VF_LINK, "dev4")));
@@ -275,7 +275,7 @@ fn a_name_that_somebody_else_has_by_now_is_said() {
 }
 
 #[test]
-fn an_interface_that_is_up_goes_down_for_its_name() {
+fn an_interface_that_is_up_is_set_down_before_it_is_renamed() {
     let lab = Lab::new();
     lab.after(|lab| {
         lab.kernel(|kernel| kernel.rename(VF_LINK, "net1"));
@@ -285,7 +285,7 @@ fn an_interface_that_is_up_goes_down_for_its_name() {
 }
 
 #[test]
-fn an_interface_that_is_in_no_namespace_is_owed() {
+fn an_interface_in_no_known_namespace_is_owed() {
     let lab = Lab::new();
     let outcome = lab.after(|lab| {
         std::fs::remove_dir_all(lab.vf_directory().join("net/eth2")).unwrap();
@@ -294,7 +294,7 @@ fn an_interface_that_is_in_no_namespace_is_owed() {
 }
 
 #[test]
-fn a_vf_on_vfio_pci_is_put_right_on_its_physical_function() {
+fn settings_of_a_vf_on_vfio_pci_are_restored_on_its_physical_function() {
     let lab = Lab::new();
     let vf = lab.vf_directory();
     std::fs::remove_dir_all(vf.join("net")).unwrap();
@@ -306,7 +306,7 @@ fn a_vf_on_vfio_pci_is_put_right_on_its_physical_function() {
 }
 
 #[test]
-fn nothing_of_another_boot_is_touched() {
+fn a_device_of_another_boot_is_not_changed() {
     let mut lab = Lab::new();
     lab.boot = "another".to_owned();
     let outcome = lab.after(left_by_sriov_cni);
@@ -315,7 +315,7 @@ fn nothing_of_another_boot_is_touched() {
 }
 
 #[test]
-fn nothing_that_another_pod_has_by_now_is_touched() {
+fn a_device_that_another_pod_has_is_not_changed() {
     let lab = Lab::new();
     lab.with(left_by_sriov_cni, |journal| {
         journal.give_back(&header(&boot_id()));
@@ -331,7 +331,7 @@ fn nothing_that_another_pod_has_by_now_is_touched() {
 }
 
 #[test]
-fn a_vf_that_its_pf_made_anew_is_left_as_it_is_and_that_is_said() {
+fn a_recreated_vf_is_reported_and_not_changed() {
     let lab = Lab::new();
     let outcome = lab.after(|lab| {
         left_by_sriov_cni(lab);
@@ -358,7 +358,7 @@ fn a_missing_vf_owes_nothing() {
 }
 
 #[test]
-fn a_physical_function_that_did_not_answer_before_is_told_and_holds_nothing_up() {
+fn a_physical_function_that_did_not_answer_before_is_reported_and_blocks_no_repair() {
     let lab = Lab::new();
     lab.kernel(|kernel| kernel.silent.push(PF_LINK));
     let outcome = lab.after(|lab| lab.kernel(|kernel| kernel.rename(VF_LINK, "net1")));
@@ -367,7 +367,7 @@ fn a_physical_function_that_did_not_answer_before_is_told_and_holds_nothing_up()
 }
 
 #[test]
-fn a_physical_function_that_does_not_answer_now_is_owed_its_functions_settings() {
+fn settings_on_a_physical_function_that_does_not_answer_now_are_owed() {
     let lab = Lab::new();
     let outcome = lab.after(|lab| lab.kernel(|kernel| kernel.silent.push(PF_LINK)));
     outcome.assert_owes(
@@ -376,7 +376,7 @@ fn a_physical_function_that_does_not_answer_now_is_owed_its_functions_settings()
 }
 
 #[test]
-fn a_physical_function_that_a_program_has_by_now_is_said() {
+fn a_physical_function_without_an_interface_is_reported() {
     let lab = Lab::new();
     let outcome = lab.after(|lab| {
         let net = lab.dir.path().join("sys/bus/pci/devices/0000:01:00.0/net");
@@ -386,7 +386,7 @@ fn a_physical_function_that_a_program_has_by_now_is_said() {
 }
 
 #[test]
-fn a_device_that_is_busy_for_a_moment_is_tried_again() {
+fn a_repair_of_a_briefly_busy_device_is_retried() {
     let lab = Lab::new();
     lab.kernel(|kernel| {
         kernel.refuses.push(("trust off".to_owned(), libc::EAGAIN));
@@ -397,7 +397,7 @@ fn a_device_that_is_busy_for_a_moment_is_tried_again() {
     assert_eq!(lab.changes(), ["trust off"]);
 }
 
-/// Copies a directory like those of sysfs, and keeps the symlinks.
+/// Copies a directory of the fake sysfs, and keeps the symlinks.
 fn copy(from: &Path, to: &Path) {
     std::fs::create_dir(to).unwrap();
     for entry in std::fs::read_dir(from).unwrap() {

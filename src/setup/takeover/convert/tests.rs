@@ -26,7 +26,7 @@ fn converted(
 }
 
 #[test]
-fn a_thin_configuration_keeps_its_words_and_multus_defaults() {
+fn a_thin_configuration_keeps_its_keys_and_the_defaults_of_multus() {
     let conf = r#"{"cniVersion":"0.3.1","name":"multus-cni-network","type":"multus",
         "clusterNetwork":"cluster-x","kubeconfig":"/etc/cni/net.d/multus.d/multus.kubeconfig",
         "retryDeleteOnError":true,"isGateway":true,"GlobalNamespaces":"a,b","logLevel":"debug"}"#;
@@ -53,7 +53,7 @@ fn a_thin_configuration_keeps_its_words_and_multus_defaults() {
 }
 
 #[test]
-fn a_thick_configuration_loses_the_daemons_root_and_takes_its_keys() {
+fn a_thick_configuration_gets_the_daemons_keys_with_paths_on_the_host() {
     let shim = r#"{"cniVersion":"0.3.1","name":"multus-cni-network","type":"multus-shim",
         "clusterNetwork":"/host/etc/cni/net.d/10-a.conflist","daemonSocketDir":"/run/multus",
         "capabilities":{"portMappings":true},"logToStderr":true}"#;
@@ -63,7 +63,7 @@ fn a_thick_configuration_loses_the_daemons_root_and_takes_its_keys() {
     let (ours, remarks) = converted(shim, Some(daemon)).unwrap();
     assert!(
         ours.get("clusterNetwork").is_none(),
-        "the first is followed: {ours}"
+        "the first network is used: {ours}"
     );
     assert_eq!(ours["cniVersion"], "0.3.1");
     assert_eq!(ours["readinessindicatorfile"], "/run/ready");
@@ -78,7 +78,7 @@ fn a_thick_configuration_loses_the_daemons_root_and_takes_its_keys() {
 }
 
 #[test]
-fn the_cluster_network_goes_before_delegates() {
+fn cluster_network_takes_precedence_over_delegates() {
     for conf in [
         r#"{"name":"m","type":"multus","delegates":[{"type":"bridge"}],"clusterNetwork":"x"}"#,
         r#"{"name":"m","plugins":[{"type":"multus","clusterNetwork":"x","Delegates":[{"type":"bridge"}]}]}"#,
@@ -97,7 +97,7 @@ fn the_cluster_network_goes_before_delegates() {
 }
 
 #[test]
-fn delegates_stay_as_they_are_written_and_followers_behind_us() {
+fn delegates_stay_and_later_plugins_follow_jackfield() {
     for nothing in ["", r#","clusterNetwork":"""#, r#","ClusterNetwork":null"#] {
         let conf = format!(
             r#"{{"name":"m","type":"multus","delegates":[{{"type":"bridge","n":1.10}}]{nothing}}}"#

@@ -95,7 +95,7 @@ fn records_that_are_none_of_another_release_or_put_aside() {
     setup.lab.write("journal/quarantine/y@eth0.1.detached", "");
     setup.finds(
         "journal",
-        &["y@eth0.1.detached", "is detached", "remove it"],
+        &["y@eth0.1.detached", "is detached", "remove the file"],
     );
     setup.lab.write("journal/adopting.1", "");
     setup.finds("journal", &["adopting.1", "was interrupted"]);

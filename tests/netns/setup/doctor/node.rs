@@ -72,7 +72,10 @@ fn who_comes_first_and_who_renames_what_is_ours() {
         r#"{"name":"m","type":"multus","clusterNetwork":"x"}"#,
     )
     .unwrap();
-    setup.finds_only("installation", &["00-multus.conf", "not used", "DaemonSet"]);
+    setup.finds_only(
+        "installation",
+        &["00-multus.conf", "does not use it", "DaemonSet"],
+    );
     let setup = well();
     let manifest = setup.lab.path("net.d/.jackfield/manifest.json");
     let mut text: Value = serde_json::from_str(&fs::read_to_string(&manifest).unwrap()).unwrap();
@@ -255,8 +258,8 @@ fn an_agent_that_is_away_deaf_old_or_of_another_release() {
             "not been able to list pods and definitions",
         ),
         (
-            json!({ "refused": "a message that cannot be read; bring plugin and agent to one release" }),
-            "bring plugin and agent to one release",
+            json!({ "refused": "a message cannot be read; use the same release of plugin and agent" }),
+            "use the same release of plugin and agent",
         ),
         (json!("kept"), "its reply does not match the request"),
     ] {

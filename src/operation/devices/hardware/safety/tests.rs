@@ -133,7 +133,7 @@ fn kernel(uplink: &str, more: Vec<Link>) -> FakeDevices {
 }
 
 #[test]
-fn uplink_a_function_that_carries_the_default_route_is_kept() {
+fn uplink_a_function_that_carries_the_default_route_is_refused() {
     for (device, uplink) in [(PF, "eth0"), (VF, "eth2")] {
         let line = Case {
             device,
@@ -149,7 +149,7 @@ fn uplink_a_function_that_carries_the_default_route_is_kept() {
 }
 
 #[test]
-fn uplink_a_vf_of_the_physical_function_that_carries_it_is_free() {
+fn uplink_a_vf_of_the_function_that_carries_the_default_route_is_accepted() {
     let line = Case {
         kernel: kernel("eth0", vec![]),
         ..Case::default()
@@ -159,7 +159,7 @@ fn uplink_a_vf_of_the_physical_function_that_carries_it_is_free() {
 }
 
 #[test]
-fn uplink_it_is_found_below_vlans_bridges_and_bonds() {
+fn uplink_a_function_below_a_vlan_bridge_or_bond_is_refused() {
     let of_kind = |index, name: &str, kind: &str| Link {
         kind: Some(kind.to_owned()),
         ..link(index, name)
@@ -195,7 +195,7 @@ fn uplink_it_is_found_below_vlans_bridges_and_bonds() {
 }
 
 #[test]
-fn uplink_a_circle_of_links_ends() {
+fn uplink_a_cycle_of_links_ends_the_search() {
     let round = |index, name: &str, lower| Link {
         lower: Some(lower),
         kind: Some("vlan".to_owned()),
@@ -219,7 +219,7 @@ fn join_group(sys: &Path, member: &str) {
 }
 
 #[test]
-fn iommu_group_a_member_on_a_kernel_driver_makes_it_useless() {
+fn iommu_group_with_a_member_on_a_kernel_driver_is_refused() {
     let line = Case {
         capture: fixtures::igb_vfio(),
         change: &|sys| join_group(sys, SIBLING),
@@ -236,7 +236,7 @@ fn iommu_group_a_member_on_a_kernel_driver_makes_it_useless() {
 }
 
 #[test]
-fn iommu_group_of_its_own_or_for_a_driver_of_the_kernel_is_no_matter() {
+fn iommu_group_of_one_member_or_of_a_device_on_a_kernel_driver_is_accepted() {
     let alone = Case {
         capture: fixtures::igb_vfio(),
         ..Case::default()
@@ -251,7 +251,7 @@ fn iommu_group_of_its_own_or_for_a_driver_of_the_kernel_is_no_matter() {
 }
 
 #[test]
-fn iommu_group_unbound_members_and_those_of_the_same_pod_are_no_matter() {
+fn iommu_group_members_that_are_unbound_or_of_the_same_pod_are_accepted() {
     let unbound = Case {
         capture: fixtures::igb_vfio(),
         change: &|sys| {
@@ -271,7 +271,7 @@ fn iommu_group_unbound_members_and_those_of_the_same_pod_are_no_matter() {
 }
 
 #[test]
-fn iommu_group_that_another_pod_has_a_part_of_is_taken() {
+fn iommu_group_with_a_member_of_another_pod_is_refused() {
     let line = Case {
         capture: fixtures::igb_vfio(),
         change: &|sys| {

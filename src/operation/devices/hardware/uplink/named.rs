@@ -12,9 +12,9 @@ const KEYS: [&str; 5] = ["device", "hwaddr", "pciBusID", "kernelpath", "deviceID
 /// a request to the kernel.
 const MOST: usize = 256;
 
-/// Returns the host interfaces that plugins could take, without duplicates. The configuration can
-/// name them at any depth. So can the pod's `cni-args`, the capability arguments, and the keys that
-/// Jackfield injects into the configuration.
+/// Returns the host interfaces that plugins could take, without duplicates. Searches the
+/// configuration, the pod's `cni-args`, the capability arguments, and the keys that Jackfield
+/// injects into the configuration, each at any depth.
 ///
 /// # Errors
 /// If the attachment names more than [`MOST`] interfaces.
@@ -81,10 +81,10 @@ impl Found {
     }
 }
 
-/// Interfaces that plugins take because of keys that are harmless in other places. bond moves the
-/// interfaces in `links` into the pod. A macvlan in passthru mode takes over its master. An empty
-/// value means the interface of the default route, which macvlan uses if its configuration names no
-/// master.
+/// The interfaces that plugins take only because of a combination of keys. bond moves the
+/// interfaces in `links` into the pod. A macvlan in passthru mode takes over its master. If the
+/// configuration names no master, macvlan uses the interface of the default route. An empty value
+/// stands for that interface.
 #[derive(Default)]
 struct Otherwise {
     /// The names in `links`, each with the number of the JSON object that contains the list.

@@ -57,8 +57,8 @@ fn host() -> FakeDevices {
     }
 }
 
-/// Returns the message with which an attachment is refused, and how often the check opened the
-/// links of the host.
+/// Returns the message of the refusal of an attachment, and how often the check opened the links of
+/// the host.
 fn look(kernel: FakeDevices, attachment: &Attachment) -> (String, u32) {
     let dir = tempfile::tempdir().unwrap();
     let function = dir.path().join("sys/devices/pci0000:00/0000:00:03.0");
@@ -93,7 +93,7 @@ fn taking(keys: &str) -> String {
 }
 
 #[test]
-fn every_key_that_names_the_uplink_is_refused_wherever_it_stands() {
+fn every_key_that_names_an_uplink_is_refused_at_any_depth() {
     let table = [
         r#""device":"eth0""#,
         r#""Device":"eth0""#,
@@ -156,7 +156,7 @@ fn every_key_that_names_the_uplink_is_refused_wherever_it_stands() {
 }
 
 #[test]
-fn what_is_no_uplink_or_is_shared_with_it_is_free() {
+fn keys_that_take_no_uplink_are_accepted() {
     for keys in [
         r#""device":"free0""#,
         r#""device":"missing0""#,
@@ -174,7 +174,7 @@ fn what_is_no_uplink_or_is_shared_with_it_is_free() {
 }
 
 #[test]
-fn what_a_pod_and_the_runtime_add_is_looked_at() {
+fn keys_from_the_pod_and_from_the_runtime_are_checked() {
     let plain = || Attachment::for_tests(r#"{"cniVersion":"1.0.0","type":"host-device"}"#);
     let mut args = CapabilityArgs::new();
     args.insert("deviceID", "0000:00:03.0").unwrap();
@@ -197,8 +197,8 @@ fn what_a_pod_and_the_runtime_add_is_looked_at() {
         let (line, _) = look(host(), &attachment);
         assert!(line.contains("default route"), "{line}");
     }
-    // The refusal of a function that kubelet allocated is a different error, which names the
-    // resource.
+    // For a function that kubelet allocated, `can_be_given` returns a different error, which names
+    // the resource.
     let allocated = Attachment {
         capability_args: args,
         device: Some(AllocatedDevice {
@@ -213,14 +213,14 @@ fn what_a_pod_and_the_runtime_add_is_looked_at() {
 }
 
 #[test]
-fn the_host_is_not_looked_at_without_such_a_key() {
+fn the_host_is_not_read_if_no_key_names_an_interface_to_take() {
     let config = r#"{"cniVersion":"1.0.0","name":"n","type":"macvlan","master":"eth0"}"#;
     let (line, opened) = look(host(), &Attachment::for_tests(config));
     assert_eq!((line.as_str(), opened), ("", 0));
 }
 
 #[test]
-fn what_the_uplink_stands_on_is_kept_and_what_stands_on_it_is_not() {
+fn interfaces_below_an_uplink_are_refused_and_those_above_are_accepted() {
     let vlan = Link {
         lower: Some(11),
         ..of_kind("vlan", link(10, "bond0.7"))
@@ -273,7 +273,7 @@ fn what_the_uplink_stands_on_is_kept_and_what_stands_on_it_is_not() {
 }
 
 #[test]
-fn what_the_kernel_does_not_say_is_not_given_away() {
+fn an_interface_is_refused_if_the_kernel_does_not_answer() {
     let dir = tempfile::tempdir().unwrap();
     let closed = || NetlinkError::Closed.about("listing interfaces");
     let open = || Err(closed());
@@ -286,7 +286,7 @@ fn what_the_kernel_does_not_say_is_not_given_away() {
 }
 
 #[test]
-fn a_network_names_few_interfaces_and_they_are_looked_for_until_the_deadline() {
+fn the_number_of_named_interfaces_and_the_time_to_check_them_are_limited() {
     let many = |count: usize| {
         let values: Vec<String> = (0..count)
             .map(|number| format!(r#"{{"device":"eth9{number}"}}"#))

@@ -67,21 +67,21 @@ pub(super) struct Outcome {
 }
 
 impl Outcome {
-    /// Asserts that nothing is reported and nothing is owed.
+    /// Asserts that there is no note and no owed failure.
     #[track_caller]
     pub(super) fn assert_silent(&self) {
         let Outcome { notes, owed } = self;
         assert!(notes.is_empty() && owed.is_empty(), "{self:?}");
     }
 
-    /// Asserts that a note contains `words` and that nothing is owed.
+    /// Asserts that the first note contains `words` and that there is no owed failure.
     #[track_caller]
     pub(super) fn assert_says(&self, words: &str) {
         assert!(self.notes[0].contains(words), "{self:?}");
         assert_eq!(self.owed, [""; 0]);
     }
 
-    /// Asserts that an owed failure contains `words`.
+    /// Asserts that the first owed failure contains `words`.
     #[track_caller]
     pub(super) fn assert_owes(&self, words: &str) {
         assert!(self.owed[0].contains(words), "{self:?}");
@@ -151,7 +151,7 @@ impl Lab {
     }
 
     /// Runs the baseline step of an ADD for another sandbox with the VF. Returns the baseline, or
-    /// the failure with which that ADD refuses the VF.
+    /// the failure if the ADD refuses the VF.
     pub(super) fn next(&self, attachment: Attachment) -> Result<Vec<DeviceState>, Failure> {
         self.in_context(|context| {
             let mut header = header(&self.boot);
