@@ -12,6 +12,7 @@
 //! directory of its socket and the directory of owed writes. It may end at any moment. A plugin
 //! that needs the agent then waits until the next agent listens.
 
+mod attached_sandboxes;
 mod cache;
 mod census;
 mod connection;
@@ -48,6 +49,7 @@ pub use log::LogFormat;
 pub(crate) use metrics::Exposition;
 
 use crate::cluster::OwedWrites;
+use attached_sandboxes::AttachedSandboxes;
 use cache::Cache;
 use connection::ApiConnection;
 use device_usage::DeviceUsage;
@@ -123,7 +125,12 @@ async fn live(options: Options) -> Result<(), AgentError> {
     let knowledge = Rc::new(Knowledge::new(options.node, cache, metrics, connection));
     let publisher = Rc::new(Publisher::new(owed, Rc::clone(&knowledge)));
     let publishing = spawn_local(Rc::clone(&publisher).run());
-    spawn_local(watch::pods(Rc::clone(&knowledge), Rc::clone(&publisher)));
+    let sandboxes = Rc::new(AttachedSandboxes::default());
+    spawn_local(watch::pods(
+        Rc::clone(&knowledge),
+        Rc::clone(&publisher),
+        Rc::clone(&sandboxes),
+    ));
     spawn_local(watch::slices(Rc::clone(&knowledge)));
     spawn_local(watch::definitions(Rc::clone(&knowledge)));
     let node_events = Rc::new(NodeEvents::default());
@@ -135,6 +142,7 @@ async fn live(options: Options) -> Result<(), AgentError> {
         durable,
         devices,
         node_events,
+        sandboxes,
     };
     tokio::select! {
         () = service.serve(&socket.listener) => {}

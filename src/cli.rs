@@ -10,8 +10,9 @@ mod install;
 mod manual;
 mod node;
 mod pod;
-mod retry;
+mod reconcile;
 mod table;
+mod worker;
 
 use std::fmt;
 use std::io::{self, IsTerminal};
@@ -70,6 +71,8 @@ enum Command {
     Status(NodeArgs),
     /// Show what an ADD would do, and every reason why the ADD would fail; run no plugin
     Explain(PodArgs),
+    /// Attach and detach networks of running pods whose networks annotation has changed
+    Reconcile(reconcile::ReconcileArgs),
     /// Run the node's agent: answer plugins, and write status and events to the cluster
     Agent(agent::AgentArgs),
     /// Install jackfield's binary and configuration on this node, in front of the cluster network
@@ -83,13 +86,11 @@ enum Command {
     /// Print a redacted description of this node's network hardware, for a report or a test fixture
     Capture,
     /// Retry one failed detachment, with the node configuration on stdin
-    #[command(hide = true, name = crate::plugin::retry::COMMAND)]
-    Retry {
-        /// The runtime's ID of the sandbox
-        container: ContainerId,
-        /// The cluster network's interface in the pod
-        ifname: InterfaceName,
-    },
+    #[command(hide = true, name = crate::plugin::worker::RETRY)]
+    Retry(worker::WorkerArgs),
+    /// Change the networks of one running pod, with the node configuration on stdin
+    #[command(hide = true, name = crate::plugin::worker::CHANGE)]
+    Change(worker::WorkerArgs),
     /// Print completions for a shell
     Completions {
         /// Shell
@@ -173,13 +174,15 @@ pub fn main() -> ExitCode {
         Command::Gc { node, keep } => node::gc(node, keep),
         Command::Status(args) => node::status(args),
         Command::Explain(args) => explain::explain(args),
+        Command::Reconcile(args) => reconcile::reconcile(args),
         Command::Agent(args) => agent::agent(args),
         Command::Devices(args) => devices::devices(args),
         Command::Doctor(args) => doctor::doctor(args),
         Command::Capture => devices::capture(),
         Command::Install(args) => install::install(args),
         Command::Uninstall(args) => install::uninstall(args),
-        Command::Retry { container, ifname } => retry::retry(container, ifname),
+        Command::Retry(args) => worker::retry(args),
+        Command::Change(args) => worker::change(args),
         Command::Completions { shell } => manual::completions(*shell, &mut Cli::command()),
         Command::Man => manual::man(Cli::command()),
     };

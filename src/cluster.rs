@@ -25,6 +25,7 @@ pub mod owed_writes;
 mod pod;
 pub mod publication;
 mod question;
+mod sandbox_networks;
 
 use std::os::fd::OwnedFd;
 use std::time::Instant;
@@ -43,6 +44,7 @@ pub use owed_writes::{OwedSurvey, OwedWrite, OwedWrites};
 pub use pod::{Container, Pod, PodAnnotations, PodName};
 pub use publication::{Event, EventKind, Publication};
 pub use question::{Answer, Question};
+pub use sandbox_networks::SandboxNetworks;
 
 /// Answers questions and publishes outcomes.
 pub trait Cluster {
@@ -57,13 +59,17 @@ pub trait Cluster {
     /// for the cluster. [`Cluster::ask`] reports any error later.
     fn announce(&self, _question: &Question) {}
 
-    /// Checks that the cluster answers questions, by `until` (CNI 1.1.0 §2 STATUS).
+    /// Checks that the cluster answers a question about this node, by `until` (CNI 1.1.0 §2 STATUS).
+    /// Returns the answer.
     ///
     /// # Errors
     /// As [`Cluster::ask`].
-    fn ready(&self, until: Instant) -> Result<(), ClusterError> {
-        self.ask(&Question::default(), until).map(drop)
+    fn ready(&self, question: &Question, until: Instant) -> Result<Answer, ClusterError> {
+        self.ask(question, until)
     }
+
+    /// Sends the agent the list of the attached sandboxes.
+    fn hand_over(&self, _sandboxes: Vec<SandboxNetworks>, _until: Instant) {}
 
     /// Returns the names of a node's pods and, if `with_definitions` is set, of all definitions.
     ///

@@ -13,6 +13,7 @@
 //! adopted/<container>@<ifname>      a sandbox adopted from the cache of Multus
 //! exclusive/<kind>-<address>        the sandbox that holds a device, a MAC or a GUID
 //! unrestored/<address>              a device that could not be restored
+//! changes/<container>@<ifname>      a failed change of networks, and when its retry is due
 //! ```
 //!
 //! The plugin never syncs a record to disk. A power loss removes every network namespace, so
@@ -25,6 +26,7 @@ pub mod adopted;
 pub mod entry;
 mod error;
 pub mod exclusive;
+pub mod failed_change;
 mod files;
 mod key;
 pub mod lock;
@@ -48,34 +50,36 @@ use std::path::{Path, PathBuf};
 pub use entry::Entry;
 pub use error::JournalError;
 pub use exclusive::Exclusive;
+pub use failed_change::FailedChange;
 pub use key::Key;
 pub use lock::{Lock, LockError, Turn};
 pub use multus_cache::{CachedAttachment, CachedSandbox, MultusCache};
 pub use owed::Owed;
 pub use quarantine::{Damaged, PutAside};
-pub use steps::{Header, Progress, RecordError, RouteChange, Sandbox, Step};
+pub use steps::{Header, PendingChange, Progress, RecordError, RouteChange, Sandbox, Step};
 pub use unrestored::Unrestored;
 pub use users::DeviceUser;
 
 use nix::fcntl::OFlag;
 use nix::sys::stat::Mode;
 
-use crate::cluster::OnRecord;
+use crate::cluster::{OnRecord, SandboxNetworks};
 use crate::kernel::capabilities;
 use crate::private_dir;
 use crate::regular_file::found;
-use files::entries;
+use files::{entries, is_unfinished, replace};
 
 /// The access mode of a descriptor that can be synced, but neither read nor written nor locked.
 const NO_ACCESS: i32 = 3;
 /// The folders of the journal.
-const FOLDERS: [&str; 7] = [
+const FOLDERS: [&str; 8] = [
     "sandboxes",
     "owed",
     "quarantine",
     "adopted",
     "exclusive",
     "unrestored",
+    "changes",
     "publish",
 ];
 /// A user and a group that no process has: the largest valid ID.
@@ -131,6 +135,13 @@ impl Journal {
         })
     }
 
+    /// Returns the header of the record of `key`. `None` if there is no record that can be read. Does
+    /// not need the lock of the sandbox.
+    pub fn header(&self, key: &Key) -> Option<Header> {
+        let sandbox = Sandbox::read(&self.path(key)).ok()?;
+        (sandbox.header.key() == *key).then_some(sandbox.header)
+    }
+
     /// Opens the record of `key` for further steps.
     ///
     /// # Errors
@@ -140,6 +151,26 @@ impl Journal {
         Entry::open(&path).map_err(|cause| JournalError::io("cannot be written", &path, cause))
     }
 
+    /// Writes the whole record of a sandbox atomically, in place of its previous record if there is
+    /// one. The caller holds the lock of the sandbox.
+    ///
+    /// # Errors
+    /// Code 109. The previous record then stays.
+    pub fn write(&self, sandbox: &Sandbox) -> Result<(), JournalError> {
+        let key = sandbox.header.key();
+        let path = self.path(&key);
+        // Outside `sandboxes/`, so that no reader takes an incomplete file for a record. A killed
+        // writer leaves this file. The next writer replaces it, and `forget` removes it.
+        let (folder, temporary) = self.unfinished(failed_change::FOLDER, &key.file_name());
+        let write = || {
+            let bytes = sandbox.to_bytes()?;
+            private_dir::or_create(&folder, || {
+                private_dir::or_create(&self.sandboxes(), || replace(&path, &temporary, &bytes))
+            })
+        };
+        write().map_err(|cause| JournalError::io("cannot be written", &path, cause))
+    }
+
     /// Removes the record of `key`, and the marker of an owed detachment. No attachment in the
     /// record may be left to detach.
     ///
@@ -147,6 +178,7 @@ impl Journal {
     /// Code 109.
     pub fn forget(&self, key: &Key) -> Result<(), JournalError> {
         self.discard("owed", &key.file_name());
+        self.settle_change(key);
         let path = self.path(key);
         found(fs::remove_file(&path))
             .map_err(|cause| JournalError::io("cannot be removed", &path, cause))?;
@@ -176,8 +208,9 @@ impl Journal {
     /// names of the files.
     pub fn count(&self) -> OnRecord {
         let count = |folder: &str| {
-            let files = entries(&self.dir.join(folder));
-            files.map_or(0, |files| files.len() as u64)
+            let files = entries(&self.dir.join(folder)).unwrap_or_default();
+            let finished = files.iter().filter(|file| !is_unfinished(file));
+            finished.count() as u64
         };
         OnRecord {
             attachments: count("sandboxes"),
@@ -214,6 +247,25 @@ impl Journal {
             }
         }
         Ok((keys, damaged))
+    }
+
+    /// Returns every sandbox whose ADD is complete and whose pod is known, with the annotation with
+    /// which its attachments agree. Skips records that cannot be read.
+    ///
+    /// # Errors
+    /// As [`Journal::keys`].
+    pub fn networks(&self) -> Result<Vec<SandboxNetworks>, JournalError> {
+        self.check_private()?;
+        let records = entries(&self.sandboxes())?.into_iter();
+        let sandboxes = records.filter_map(|it| Sandbox::read(&it.path()).ok());
+        let attached = sandboxes.filter(|it| it.complete && it.header.pod.is_some());
+        let networks = attached.map(|sandbox| SandboxNetworks {
+            container: sandbox.header.container,
+            ifname: sandbox.header.ifname,
+            pod: sandbox.header.pod,
+            networks: sandbox.header.networks.unwrap_or_default(),
+        });
+        Ok(networks.collect())
     }
 
     /// Creates the directory of the records and checks that an ADD could write to it now.
@@ -279,7 +331,7 @@ impl Journal {
         });
         let is_ours = |name: &OsStr| {
             let name = name.to_string_lossy();
-            FOLDERS.contains(&&*name) || name.starts_with(adopted::ADOPTING)
+            FOLDERS.contains(&&*name)
         };
         let all_ours = || {
             let mut entries = fs::read_dir(&self.dir).into_iter().flatten().flatten();

@@ -3,6 +3,7 @@
 //! ```text
 //! add     prepare ▶ journal ▶ baseline ▶ for each: (delegate ▶ verify) ▶ routes ▶ publish
 //! del     journal ▶ for each, last first: (delegate) ▶ restore ▶ forget
+//! change  prepare ▶ journal ▶ for each removed: (delegate) ▶ restore ▶ for each new: as add
 //! check   journal ▶ for each: (delegate ▶ verify)
 //! gc      journal ▶ for each sandbox the runtime no longer lists: (del) ▶ each network: (delegate)
 //! status  journal, cluster, programs ▶ delegates of the cluster network
@@ -15,6 +16,8 @@
 
 pub mod add;
 pub mod agent_absence;
+mod attach;
+pub mod change;
 pub mod check;
 pub mod default_route;
 pub mod del;
@@ -59,9 +62,18 @@ pub type OpenLinks = dyn Fn(&PodNetns) -> Result<Box<dyn PodLinks>, KernelError>
 /// Opens the links of devices in a network namespace, or on the host for `None`.
 pub type OpenDevices = dyn Fn(Option<&PodNetns>) -> Result<Box<dyn DeviceLinks>, KernelError>;
 
-/// Starts a process that retries a detachment ([`recovery::retry::retry`]). Does not wait for the
+/// Starts a process that works on the sandbox `Key` and outlives this call. Does not wait for the
 /// process.
-pub type Retry = dyn Fn(&Context<'_>, &Key) -> io::Result<()>;
+pub type StartWorker = dyn Fn(&Context<'_>, Work, &Key) -> io::Result<()>;
+
+/// What a separate process does for a sandbox.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Work {
+    /// Retries a failed detachment ([`recovery::retry::retry`]).
+    Retry,
+    /// Changes the networks of a running pod ([`change::change`]).
+    Change,
+}
 
 /// The node as the verbs see it. Tests replace its parts.
 pub struct Host<'a> {
@@ -73,8 +85,8 @@ pub struct Host<'a> {
     pub links: &'a OpenLinks,
     /// Opens the links of devices, to read and to restore them.
     pub devices: &'a OpenDevices,
-    /// Starts the retry of a failed detachment.
-    pub retry: &'a Retry,
+    /// Starts a process for a sandbox.
+    pub start_worker: &'a StartWorker,
     /// The records of the attached sandboxes.
     pub journal: Journal,
     /// The directory with the lock files of the sandboxes.

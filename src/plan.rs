@@ -6,6 +6,7 @@
 pub mod attachment;
 mod capabilities;
 mod devices;
+mod difference;
 mod error;
 mod network;
 mod planner;
@@ -16,6 +17,7 @@ mod selected;
 mod warning;
 
 pub use attachment::{Attachment, Requested};
+pub use difference::{Difference, difference};
 pub use error::{NetworkPlace, PlanError};
 pub use network::{read, read_administrators, read_selected};
 pub use problem::{ConfigurationProblem, NamedIn, Reason, Restriction};

@@ -4,7 +4,7 @@
 //! if stdout is not empty, so the document must contain the cause (CNI 1.1.0 §2, §5).
 
 mod log;
-pub mod retry;
+pub mod worker;
 
 use std::io::{self, Read};
 use std::process::ExitCode;
@@ -75,15 +75,7 @@ fn answer(version: &mut Version) -> Result<ExitCode, Failure> {
         let outcome = run(host, &request);
         let exit = write_answer(&outcome, *version);
         let failure = outcome.err().map(|failure| failure.to_cni());
-        let mut figures = host.stopwatch.stop(&request.call, failure.as_ref());
-        // An ADD does not count the records, because counting would delay the pod.
-        if request.call.verb != Verb::Add {
-            figures.on_record = Some(host.journal.count());
-        }
-        let silent = operation::agent_absence::keep(host, &request.config);
-        figures.agent_silent = silent.map(|silent| silent.as_secs());
-        let record = || host.journal.lend(&host.stopwatch.record()?).ok();
-        host.cluster.over(figures, &record);
+        report(host, &request, request.call.verb.as_str(), failure.as_ref());
         let label = || label(&request.call);
         match failure {
             None => log.write(Level::Verbose, || {
@@ -95,8 +87,27 @@ fn answer(version: &mut Version) -> Result<ExitCode, Failure> {
     })
 }
 
+/// Reports the figures of a finished call to the agent. `verb` names the call in the metrics.
+pub(crate) fn report(
+    host: &Host<'_>,
+    request: &Request,
+    verb: &'static str,
+    failure: Option<&cni::Error>,
+) {
+    let mut figures = host.stopwatch.stop(&request.call, failure);
+    figures.verb = verb.into();
+    // An ADD does not count the records, because counting would delay the pod.
+    if verb != Verb::Add.as_str() {
+        figures.on_record = Some(host.journal.count());
+    }
+    let silent = operation::agent_absence::keep(host, &request.config);
+    figures.agent_silent = silent.map(|silent| silent.as_secs());
+    let record = || host.journal.lend(&host.stopwatch.record()?).ok();
+    host.cluster.over(figures, &record);
+}
+
 /// Describes the call for a log line: verb, pod, container and interface.
-fn label(call: &Call) -> String {
+pub(crate) fn label(call: &Call) -> String {
     let Ok((container, ifname)) = call.attachment() else {
         return call.verb.to_string();
     };
@@ -164,7 +175,7 @@ pub fn with_host<T>(
             let links = netns.map_or_else(Netlink::here, Netlink::in_netns)?;
             Ok(Box::new(links))
         },
-        retry: &retry::start,
+        start_worker: &worker::start,
         journal: Journal::new(&config.journal_dir),
         lock_dir: LOCK_DIR.into(),
         ours: Ours::this_process().map_err(Failure::Ourselves)?,

@@ -46,6 +46,7 @@ pub(super) struct Metrics {
     absences: Counter,
     absent: Counter,
     installation: Gauges<1>,
+    changes: Histogram,
     calls: Calls,
     doctor: Doctor,
 }
@@ -64,6 +65,8 @@ impl Metrics {
         build.get_or_create(&release).set(1);
         // 50 µs to 1.6 s.
         let answer_times = Histogram::new(exponential_buckets(0.000_05, 2.0, 16));
+        // From an eighth of a second to 17 minutes. The runtime calls STATUS every few seconds.
+        let changes = Histogram::new(exponential_buckets(0.125, 2.0, 14));
         Metrics {
             questions: add(ours, "questions", "Questions that the plugin asked"),
             answer_time: add_time(ours, "answer", "Time to answer a question", answer_times),
@@ -128,10 +131,21 @@ impl Metrics {
                 "installation",
                 "State of the installation on this node, as the installer last reported it",
             ),
+            changes: add_time(
+                ours,
+                "network_change",
+                "Time from a changed annotation of a running pod to its changed networks",
+                changes,
+            ),
             calls: Calls::new(ours),
             doctor: Doctor::new(ours),
             registry,
         }
+    }
+
+    /// Counts a change of the networks of a running pod, and the time since its annotation changed.
+    pub(super) fn changed(&self, took: Duration) {
+        self.changes.observe(took.as_secs_f64());
     }
 
     /// Sets the findings of a run of `doctor`.

@@ -14,6 +14,7 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::Semaphore;
 use tracing::{info, warn};
 
+use super::attached_sandboxes::AttachedSandboxes;
 use super::census;
 use super::device_usage::DeviceUsage;
 use super::knowledge::Knowledge;
@@ -47,6 +48,7 @@ pub(super) struct PluginService {
     pub(super) durable: RecordSync,
     pub(super) devices: Rc<DeviceUsage>,
     pub(super) node_events: Rc<NodeEvents>,
+    pub(super) sandboxes: Rc<AttachedSandboxes>,
 }
 
 impl PluginService {
@@ -119,7 +121,7 @@ impl PluginService {
                     }
                 }
                 ToAgent::Owed => owes = true,
-                ToAgent::Over(figures) => self.over(&figures),
+                ToAgent::Over(figures) => self.over(*figures),
                 ToAgent::Examined(examination) => self.knowledge.metrics.examined(&examination),
                 ToAgent::Keep(publication) => {
                     let reply = match self.publisher.waiting.keep(publication) {
@@ -137,6 +139,10 @@ impl PluginService {
                     let pods = census::of_pods(&self.knowledge);
                     send(&mut stream, &FromAgent::Census(Box::new(pods))).await;
                 }
+                ToAgent::Sandboxes { list, is_last } => {
+                    let pods = &self.knowledge.cache.pods;
+                    self.sandboxes.list(list, is_last, pods);
+                }
                 ToAgent::Installation(installation) => {
                     self.knowledge.metrics.installation(&installation.state);
                     self.node_events.installation(&installation);
@@ -152,8 +158,13 @@ impl PluginService {
     }
 
     /// Counts a finished call.
-    fn over(&self, figures: &Figures) {
-        self.knowledge.metrics.over(figures);
+    fn over(&self, mut figures: Figures) {
+        self.knowledge.metrics.over(&figures);
+        let reported = figures.sandbox.take();
+        let pods = &self.knowledge.cache.pods;
+        if let Some(took) = reported.and_then(|sandbox| self.sandboxes.report(sandbox, pods)) {
+            self.knowledge.metrics.changed(took);
+        }
         if let Some(seconds) = figures.agent_silent.filter(|it| *it >= LONG_SILENCE) {
             let message = format!(
                 "the agent did not answer for {seconds} s, and pods that needed the agent had to wait; find out why"
@@ -185,7 +196,10 @@ impl PluginService {
             .metrics
             .answered(answered.is_ok(), began.elapsed());
         let reply = match answered {
-            Ok(answer) => {
+            Ok(mut answer) => {
+                if question.differing {
+                    self.sandboxes.complete(&mut answer);
+                }
                 if answer.kubelet.is_some() {
                     self.devices.changed();
                 }

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use tracing::warn;
 
+use super::attached_sandboxes::AttachedSandboxes;
 use super::knowledge::Knowledge;
 use super::pause::Pause;
 use super::publisher::Publisher;
@@ -36,7 +37,11 @@ const GONE: u16 = 410;
 
 /// Watches the pods of this node and never returns. A list or an event shows that the API server
 /// answers. The publisher then retries owed writes.
-pub(super) async fn pods(knowledge: Rc<Knowledge>, publisher: Rc<Publisher>) {
+pub(super) async fn pods(
+    knowledge: Rc<Knowledge>,
+    publisher: Rc<Publisher>,
+    sandboxes: Rc<AttachedSandboxes>,
+) {
     let objects = Objects::pods(&knowledge.node);
     let pods = ObjectWatch {
         kind: objects.kind,
@@ -46,6 +51,7 @@ pub(super) async fn pods(knowledge: Rc<Knowledge>, publisher: Rc<Publisher>) {
             if is_new {
                 knowledge.foresee(pod, &view);
             }
+            sandboxes.observe(pod, &view);
             Ok(view.to_be_kept())
         },
         heard: &|| publisher.api_server_is_back(),

@@ -31,9 +31,14 @@ pub enum AssignError {
     /// The pod names a device that it does not have.
     #[error(
         "deviceID {id:?}{} is not a device of this pod, which has {}; \
-         name one of those or leave deviceID out",
+         {}",
         .resource.iter().map(|name| format!(" of resource {name}")).collect::<String>(),
-        counted(own)
+        counted(own),
+        if own.is_empty() {
+            "request a device in a container, or leave deviceID out"
+        } else {
+            "name one of those or leave deviceID out"
+        }
     )]
     NotOwned {
         /// The device.

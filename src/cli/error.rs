@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use crate::agent::AgentError;
 use crate::cni::{JsonError, NameError};
 use crate::diagnostic::line;
-use crate::npwg::ObjectRefError;
+use crate::npwg::{ObjectRef, ObjectRefError};
 use crate::operation::Failure;
 use crate::request::RequestError;
 use crate::setup::SetupError;
@@ -38,6 +38,12 @@ pub(super) enum CommandError {
     /// The arguments or stdin do not make a valid call.
     #[error(transparent)]
     Call(Box<RequestError>),
+    /// No sandbox of the pod that `--pod` names is attached.
+    #[error(
+        "--pod {0}: Jackfield has no record of an attached sandbox of this pod; name a running pod \
+         of this node, as namespace/name"
+    )]
+    NotAttached(ObjectRef),
     /// A verb failed.
     #[error("{}", .0.in_full())]
     Verb(#[source] Box<Failure>),

@@ -61,12 +61,17 @@ pub(super) fn request(
 fn show(output: Output, status: &[StatusEntry]) -> Result<(), CommandError> {
     match output {
         Output::Json => print_json(&serde_json::json!(status)),
-        Output::Table if status.is_empty() => Ok(()),
-        Output::Table => print(table(
-            "INTERFACE, NETWORK, ADDRESSES, MAC, MTU, DEFAULT ROUTE",
-            status.iter().map(row),
-        )),
+        Output::Table => print(rows(status)),
     }
+}
+
+/// The table of a network-status; empty for an empty status.
+pub(super) fn rows(status: &[StatusEntry]) -> Vec<String> {
+    if status.is_empty() {
+        return Vec::new();
+    }
+    let header = "INTERFACE, NETWORK, ADDRESSES, MAC, MTU, DEFAULT ROUTE";
+    table(header, status.iter().map(row))
 }
 
 fn row(entry: &StatusEntry) -> Vec<String> {

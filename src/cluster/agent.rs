@@ -27,7 +27,7 @@ use super::devices::ask_kubelet;
 use super::frame::{self, FrameError, FromAgent, MAX_TO_AGENT, ToAgent};
 use super::{
     AgentProblem, Answer, Api, Census, Cluster, ClusterError, Examination, Figures, OwedWrites,
-    PodName, Publication, Question,
+    PodName, Publication, Question, SandboxNetworks,
 };
 
 /// How long an ADD waits for an agent that does not listen.
@@ -36,6 +36,9 @@ pub const AGENT_WAIT: Duration = Duration::from_secs(10);
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 /// The pause between two attempts to reach the agent.
 const PAUSE: Duration = Duration::from_millis(50);
+
+/// The most sandboxes in one message, so that even the longest names fit into the message.
+const MOST_SANDBOXES: usize = 1000;
 
 /// A connection to the agent, which [`Agent::opened`] keeps open.
 type AgentConnection = Rc<UnixStream>;
@@ -143,17 +146,18 @@ impl Agent {
     /// disk, but does not count this call.
     fn tell(&self, messages: &[ToAgent], record: &dyn Fn() -> Option<OwnedFd>) {
         let kept = self.stream.borrow_mut().take();
-        let kept = kept.filter(|stream| stream.set_nonblocking(true).is_ok());
-        let at_once = || self.open(Purpose::Telling).ok();
-        let Some(stream) = kept.or_else(at_once) else {
-            return;
-        };
-        let frames: Vec<Vec<u8>> = messages
+        let frames = messages
             .iter()
-            .filter_map(|message| frame::encode(message, MAX_TO_AGENT).ok())
-            .collect();
+            .filter_map(|message| frame::encode(message, MAX_TO_AGENT).ok());
+        let frames = frames.collect::<Vec<_>>().concat();
         // Messages that do not fit into the socket's buffer are lost.
-        let _ = connection::send_with(&stream, &frames.concat(), record());
+        let send = |stream: &UnixStream| connection::send_with(stream, &frames, record());
+        let is_sent = kept
+            .is_some_and(|stream| stream.set_nonblocking(true).is_ok() && send(&stream).is_ok());
+        // If the agent was restarted since it answered, the new agent gets the messages.
+        if !is_sent && let Ok(stream) = self.open(Purpose::Telling) {
+            let _ = send(&stream);
+        }
         // The connection stays open until this process ends. When it closes, the agent publishes.
     }
 }
@@ -200,13 +204,29 @@ impl Cluster for Agent {
         }
     }
 
-    fn ready(&self, until: Instant) -> Result<(), ClusterError> {
+    fn ready(&self, question: &Question, until: Instant) -> Result<Answer, ClusterError> {
         let stream = match self.connect(until) {
-            Err(error) if self.stand_in(&error).is_some() => return Ok(()),
+            Err(error) if self.stand_in(&error).is_some() => return Ok(Answer::default()),
             stream => stream?,
         };
         *self.stream.borrow_mut() = Some(stream);
-        self.ask(&Question::default(), until).map(drop)
+        self.ask(question, until)
+    }
+
+    fn hand_over(&self, mut sandboxes: Vec<SandboxNetworks>, until: Instant) {
+        loop {
+            let rest = sandboxes.split_off(sandboxes.len().min(MOST_SANDBOXES));
+            let is_last = rest.is_empty();
+            let list = std::mem::replace(&mut sandboxes, rest);
+            // If this fails, the agent asks the next STATUS for the list.
+            let Ok(stream) = self.send(&ToAgent::Sandboxes { list, is_last }, until) else {
+                return;
+            };
+            *self.stream.borrow_mut() = Some(stream);
+            if is_last {
+                return;
+            }
+        }
     }
 
     fn census(&self, node: &str, with_definitions: bool) -> Result<Census, ClusterError> {

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::SandboxNetworks;
 use crate::bounded;
 
 /// The name of a verb, a phase or a check of this release or of another release.
@@ -40,6 +41,9 @@ pub struct Figures {
     pub plugins: Vec<PluginFigure>,
     /// The size of the journal; `None` for ADD, which does not count the records.
     pub on_record: Option<OnRecord>,
+    /// The sandbox that the call attached, changed or detached, if it succeeded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<SandboxNetworks>,
     /// For how many seconds the agent had not answered, if this call is the first that reached the
     /// agent again.
     #[serde(skip_serializing_if = "Option::is_none")]

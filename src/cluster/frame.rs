@@ -20,7 +20,9 @@ pub use error::FrameError;
 
 use super::api::definitions::Unread;
 use super::question::LONGEST_LINE;
-use super::{Answer, Census, Examination, Figures, Installation, Publication, Question};
+use super::{
+    Answer, Census, Examination, Figures, Installation, Publication, Question, SandboxNetworks,
+};
 use crate::bounded;
 use crate::npwg::{Definition, ObjectRef};
 
@@ -63,6 +65,14 @@ pub enum ToAgent {
     Pods,
     /// The state of the installation on this node. There is no answer.
     Installation(Installation),
+    /// Sandboxes that are attached on this node. There is no answer. The plugin sends this only to an
+    /// agent that wants it ([`Answer::wants_sandboxes`]).
+    Sandboxes {
+        /// The sandboxes.
+        list: Vec<SandboxNetworks>,
+        /// Whether the list ends with this message.
+        is_last: bool,
+    },
 }
 
 /// A message from the agent.

@@ -6,7 +6,9 @@ use std::fmt;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::bounded;
-use crate::npwg::{DEFAULT_NETWORK_ANNOTATION, Dialect, NETWORKS_ANNOTATION, ObjectRef, Selection};
+use crate::npwg::{
+    DEFAULT_NETWORK_ANNOTATION, Dialect, NETWORKS_ANNOTATION, NetworksDigest, ObjectRef, Selection,
+};
 
 /// The name of a pod.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -57,6 +59,12 @@ impl PodAnnotations {
             networks: get(NETWORKS_ANNOTATION),
             default_network: get(DEFAULT_NETWORK_ANNOTATION),
         }
+    }
+
+    /// The digest of [`NETWORKS_ANNOTATION`]. It is the same whether the text comes from the API
+    /// server or from kubelet.
+    pub fn digest(&self) -> NetworksDigest {
+        NetworksDigest::of(self.networks.as_deref().unwrap_or_default())
     }
 
     /// Returns the annotations for a question, with a space in place of each control character. A

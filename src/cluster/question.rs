@@ -7,6 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::lookup::LookupResult;
 use super::pod::{Pod, PodAnnotations, PodName};
+use super::sandbox_networks::SandboxNetworks;
 use crate::bounded;
 use crate::kubelet::PodDevices;
 use crate::npwg::{Definition, Dialect, IpamClaim, ObjectRef};
@@ -33,6 +34,8 @@ pub struct Question {
     /// Kubelet's socket (`podResourcesSocket`), for pods whose networks use devices; `None` if the
     /// call does not need the devices.
     pub kubelet: Option<PathBuf>,
+    /// Whether the answer names the sandboxes whose pods have a changed annotation.
+    pub differing: bool,
     /// Whether the plugin accepts definitions in separate messages before the answer.
     pub parts: bool,
     /// How long to wait for an agent that may still be starting.
@@ -55,6 +58,15 @@ pub struct Answer {
     /// The pod's devices according to kubelet; `None` if the cluster did not ask kubelet, for
     /// example because no network uses devices.
     pub kubelet: Option<PodDevices>,
+    /// The sandboxes whose pods have a changed annotation.
+    #[serde(
+        deserialize_with = "bounded::list::<_, _, 256>",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    pub differing: Vec<SandboxNetworks>,
+    /// Whether the agent does not know which sandboxes are attached, because it has just started.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub wants_sandboxes: bool,
 }
 
 /// The longest line of text in a message from the agent, in bytes. The plugin cuts a longer line.

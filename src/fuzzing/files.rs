@@ -49,7 +49,7 @@ pub(super) fn journal(bytes: &[u8]) -> Option<()> {
         for found in survey.into_iter().flat_map(|survey| survey.records) {
             let sandbox = found.sandbox;
             assert!(sandbox.to_detach().len() <= sandbox.header.attachments.len());
-            assert!(journal.adopt(&sandbox).is_ok());
+            assert!(journal.write(&sandbox).is_ok());
             let again = journal.find(&sandbox.header.key());
             let again = again.map(|it| format!("{it:?}")).unwrap_or_default();
             assert!(again.starts_with("Found("), "{again}");

@@ -43,7 +43,7 @@ pub(super) const PARSERS: &[(&str, &str, Door)] = &[
     ("src/allocation/claims.rs", "parse", By("kubelet-files")),
     ("src/cli/call.rs", "read_conf read_object", No(PASSES)),
     ("src/cli/install.rs", "install", No(PASSES)),
-    ("src/cli/retry.rs", "request", No(PASSES)),
+    ("src/cli/worker.rs", "read_conf", No(PASSES)),
     ("src/bounded.rs", "optional_text optional_texts text", By("frames")),
     ("src/cluster/api/body.rs", "send", No("kube parses the answer; the target objects reaches the parsers of the objects in it")),
     ("src/cluster/api/definitions.rs", "of read", By("objects")),

@@ -11,34 +11,13 @@
 //! adopted/<container>@<ifname>      this sandbox was adopted from the cache of Multus
 //! ```
 
-use std::fs;
-
-use super::files::replace;
-use super::{Journal, JournalError, Key, MultusCache, Sandbox};
+use super::{Journal, JournalError, Key, MultusCache};
 use crate::cni::ContainerId;
-use crate::private_dir;
 
 /// The folder of the markers.
 const FOLDER: &str = "adopted";
-/// The name prefix of a record that an adoption is still writing.
-pub(super) const ADOPTING: &str = "adopting.";
 
 impl Journal {
-    /// Writes a record for a sandbox without one, as if Jackfield had attached the sandbox.
-    ///
-    /// # Errors
-    /// Code 109. The caller must then detach nothing.
-    pub fn adopt(&self, sandbox: &Sandbox) -> Result<(), JournalError> {
-        let path = self.path(&sandbox.header.key());
-        // Outside `sandboxes/`, so that no reader takes an incomplete file for a record.
-        let temporary = self.dir.join(format!("{ADOPTING}{}", std::process::id()));
-        let write = || {
-            let bytes = sandbox.to_bytes()?;
-            private_dir::or_create(&self.sandboxes(), || replace(&path, &temporary, &bytes))
-        };
-        write().map_err(|cause| JournalError::io("cannot be written", &path, cause))
-    }
-
     /// Marks a sandbox in the cache of Multus as adopted.
     ///
     /// # Errors
@@ -62,12 +41,8 @@ impl Journal {
         self.adoptions().map(|key| key.container).collect()
     }
 
-    /// Removes the markers of sandboxes that the cache of Multus no longer contains. Also removes
-    /// the incomplete records of adoptions that were killed.
+    /// Removes the markers of sandboxes that the cache of Multus no longer contains.
     pub fn prune_adopted(&self, cache: &MultusCache<'_>) {
-        for file in self.half_adopted() {
-            let _ = fs::remove_file(file);
-        }
         let gone = |key: &Key| !cache.has(&key.container);
         for key in self.adoptions().filter(gone) {
             self.discard(FOLDER, &key.file_name());
@@ -81,10 +56,12 @@ impl Journal {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use crate::cni::CniResult;
     use crate::golden;
-    use crate::journal::{Header, Lookup, Progress};
+    use crate::journal::{Header, Lookup, Progress, Sandbox};
 
     fn key(container: &str) -> Key {
         Key {
@@ -112,6 +89,7 @@ mod tests {
             text(),
             None,
             attachments,
+            None,
         );
         let mut sandbox = Sandbox::planned(header);
         sandbox.complete = true;
@@ -122,7 +100,7 @@ mod tests {
                 ..Progress::default()
             };
         }
-        journal.adopt(&sandbox).unwrap();
+        journal.write(&sandbox).unwrap();
         let Lookup::Found(found) = journal.find(&sandbox.header.key()).unwrap() else {
             panic!("the sandbox is not on record");
         };

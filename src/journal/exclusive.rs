@@ -143,12 +143,11 @@ impl Journal {
         Ok(None)
     }
 
-    /// Releases the exclusive resources of the sandbox of `header`. The caller then removes the
-    /// record of the sandbox.
-    pub fn give_back(&self, header: &Header) {
-        let key = header.key();
-        for what in header.attachments.iter().flat_map(Exclusive::of) {
-            if self.has(&key, &what) {
+    /// Releases the exclusive resources of these attachments of the sandbox `key`. The caller then
+    /// removes the attachments from the record of the sandbox.
+    pub fn give_back<'a>(&self, key: &Key, attachments: impl IntoIterator<Item = &'a Attachment>) {
+        for what in attachments.into_iter().flat_map(Exclusive::of) {
+            if self.has(key, &what) {
                 // If this fails, the link reserves nothing as soon as the record is gone.
                 let _ = fs::remove_file(self.link(&what));
             }

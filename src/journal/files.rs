@@ -4,7 +4,7 @@
 use std::fs::{self, DirEntry, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use nix::fcntl::OFlag;
 use serde::Serialize;
@@ -25,13 +25,20 @@ impl Journal {
         name: &str,
         value: &impl Serialize,
     ) -> Result<(), JournalError> {
-        let folder = self.dir.join(folder);
-        let (path, temporary) = (folder.join(name), folder.join(unfinished(name)));
+        let (folder, temporary) = self.unfinished(folder, name);
+        let path = folder.join(name);
         let write = || {
             let json = serde_json::to_vec(value)?;
             private_dir::or_create(&folder, || replace(&path, &temporary, &json))
         };
         write().map_err(|cause| JournalError::io("cannot be written", &path, cause))
+    }
+
+    /// Returns a folder and the temporary file for `name` in it.
+    pub(super) fn unfinished(&self, folder: &str, name: &str) -> (PathBuf, PathBuf) {
+        let folder = self.dir.join(folder);
+        let temporary = folder.join(unfinished(name));
+        (folder, temporary)
     }
 
     /// Returns the content of a small file; [`None`] if the file is missing or damaged.

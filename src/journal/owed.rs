@@ -37,10 +37,8 @@ pub struct Owed {
 }
 
 impl Owed {
-    /// Whether the retry is due. A due time that is further away than the longest wait counts as
-    /// due, because the clock must have been set back.
     fn is_due(&self, now: u64) -> bool {
-        self.due <= now || self.due - now > LONGEST_WAIT.as_secs()
+        is_due(self.due, now, LONGEST_WAIT)
     }
 
     /// Whether the first attempt failed longer than `age` ago.
@@ -105,7 +103,14 @@ impl Journal {
     }
 }
 
-fn now() -> u64 {
+/// Whether a retry is due at `now`, in seconds since the epoch. A due time that is further away than
+/// the longest wait counts as due, because the clock must have been set back.
+pub(super) fn is_due(due: u64, now: u64, longest: Duration) -> bool {
+    due <= now || due - now > longest.as_secs()
+}
+
+/// The time in seconds since the epoch.
+pub(super) fn now() -> u64 {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .map_or(0, |since| since.as_secs())

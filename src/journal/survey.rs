@@ -7,7 +7,6 @@ use std::time::{Duration, SystemTime};
 
 use serde::Deserialize;
 
-use super::adopted::ADOPTING;
 use super::files::{entries, read};
 use super::quarantine::SETTLED;
 use super::{Damaged, Journal, JournalError, RecordError, Sandbox, record};
@@ -126,16 +125,6 @@ impl Journal {
         owners.map(|owner| owner.container).collect()
     }
 
-    /// Returns the incomplete records of adoptions. A killed adoption leaves such a file, and a
-    /// running adoption will still rename its file.
-    pub fn half_adopted(&self) -> Vec<PathBuf> {
-        let files = entries(&self.dir).unwrap_or_default().into_iter();
-        files
-            .filter(|file| file.file_name().to_string_lossy().starts_with(ADOPTING))
-            .map(|file| file.path())
-            .collect()
-    }
-
     /// Lists the files of a folder, sorted by name.
     fn sorted(&self, folder: &str) -> Result<Vec<DirEntry>, JournalError> {
         let mut files = entries(&self.dir.join(folder))?;
@@ -175,6 +164,7 @@ mod tests {
                 text(),
                 None,
                 vec![],
+                None,
             );
             journal.begin(&header).unwrap();
         }

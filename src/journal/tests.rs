@@ -14,7 +14,16 @@ fn key() -> Key {
 
 fn header() -> Header {
     let text = String::new;
-    Header::new(text(), &key(), text(), text(), text(), None, Vec::new())
+    Header::new(
+        text(),
+        &key(),
+        text(),
+        text(),
+        text(),
+        None,
+        Vec::new(),
+        None,
+    )
 }
 
 fn files(dir: &Path) -> Vec<String> {

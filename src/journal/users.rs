@@ -116,7 +116,16 @@ mod tests {
             uid: None,
         };
         let text = String::new;
-        let header = Header::new(text(), &key, text(), text(), text(), Some(pod), attachments);
+        let header = Header::new(
+            text(),
+            &key,
+            text(),
+            text(),
+            text(),
+            Some(pod),
+            attachments,
+            None,
+        );
         journal.begin(&header).unwrap()
     }
 

@@ -7,6 +7,7 @@ use thiserror::Error;
 
 use super::Dialect;
 use super::bandwidth::{Bandwidth, BandwidthError};
+use super::networks_digest::NetworksDigest;
 use super::object_ref::{ObjectRef, ObjectRefError};
 use super::port_mapping::PortMapping;
 use super::requested_ip::{RequestedIp, RequestedIpError};
@@ -128,6 +129,30 @@ impl Selection {
             }
         }
         args
+    }
+
+    /// Returns the digest of the requests, without the name of the interface. Journals keep the
+    /// digest, so equal requests must have the same digest in every release.
+    #[must_use]
+    pub fn digest(&self) -> NetworksDigest {
+        let mut text = self.network.to_string();
+        let mut add = |key: &str, value: &str| text.push_str(&format!("\n{key}={value}"));
+        for (name, value) in self.capability_args().iter() {
+            add(name, value.get());
+        }
+        for (name, value) in self.cni_args.iter().flat_map(RawObject::iter) {
+            add(&format!("cni-args.{name}"), value.get());
+        }
+        if let Some(gateways) = &self.default_route {
+            add("default-route", raw(gateways).get());
+        }
+        if let Some(claim) = &self.ipam_claim {
+            add("ipam-claim-reference", claim);
+        }
+        if let Some(device) = &self.device_id {
+            add("deviceID", device);
+        }
+        NetworksDigest::of(&text)
     }
 }
 

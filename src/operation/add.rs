@@ -1,27 +1,22 @@
 //! ADD: attaches the pod to every network of the plan, verifies the attachments and publishes them.
 //! If any step fails, ADD detaches everything again.
 
-mod adding;
-
 use std::path::Path;
 
 use serde_json::value::RawValue;
 
+use super::attach::{Attaching, KEPT_FOR_DETACHING};
 use super::detach::{self, Detachment};
 use super::devices::{reserve, restore};
 use super::prepare::{self, Prepared};
-use super::{Context, Failure, readiness_indicator};
+use super::{Context, Failure, default_route, network_status, readiness_indicator};
 use crate::boot::boot_id;
-use crate::cluster::{Event, Phase};
+use crate::cluster::{Event, Phase, SandboxNetworks};
 use crate::cni::{CniResult, code};
-use crate::journal::{Header, Key, Lookup, Sandbox};
+use crate::journal::{Header, Key, Lookup, Sandbox, Step};
 use crate::kernel::{PodLinks, PodNetns, capabilities};
 use crate::npwg::StatusEntry;
 use crate::plan::{PlanError, Reason};
-use adding::Adding;
-
-/// ADD reserves a quarter of its time for the rollback.
-const KEPT_FOR_UNWINDING: u32 = 4;
 
 /// The outcome of a successful ADD.
 #[derive(Debug)]
@@ -44,7 +39,7 @@ pub fn add(context: &Context<'_>) -> Result<Added, Failure> {
     let key = context.key()?;
     capabilities::require()?;
     let netns = open_netns(context)?;
-    let time = context.sparing(KEPT_FOR_UNWINDING);
+    let time = context.sparing(KEPT_FOR_DETACHING);
     readiness_indicator::wait(&time)?;
     let announced = prepare::announce(&time)?;
     let mut links = (context.host.links)(&netns)?;
@@ -70,18 +65,19 @@ pub fn add(context: &Context<'_>) -> Result<Added, Failure> {
         call.args.to_string(),
         prepared.pod.clone(),
         prepared.attachments().cloned().collect(),
+        Some(prepared.networks.clone()),
     );
     let stopwatch = context.host.stopwatch;
     let entry = stopwatch.during(Phase::Journal, || context.host.journal.begin(&header))?;
     stopwatch.wrote(&key);
-    if let Err(taken) = reserve::take(context, &header) {
+    if let Err(taken) = reserve::take(context, &header, &header.attachments) {
         return Err(never_begun(context, &header, taken));
     }
-    let baseline = match restore::baseline(context, &header) {
+    let baseline = match restore::baseline(context, &header, &header.attachments) {
         Ok(baseline) => baseline,
         Err(cause) => return Err(never_begun(context, &header, cause)),
     };
-    let mut adding = Adding {
+    let mut attaching = Attaching {
         context,
         netns: &netns,
         links: links.as_mut(),
@@ -94,18 +90,53 @@ pub fn add(context: &Context<'_>) -> Result<Added, Failure> {
         events: prepared.events.clone(),
         shown: Vec::new(),
     };
-    match adding.attach_all(&prepared) {
-        Ok(added) => Ok(added),
-        Err(cause) => Err(stopwatch.during(Phase::Unwind, || adding.unwind(cause))),
+    match attach_all(&mut attaching, &prepared) {
+        Ok(added) => {
+            stopwatch.sandbox(SandboxNetworks {
+                container: key.container,
+                ifname: key.ifname,
+                pod: prepared.pod,
+                networks: prepared.networks,
+            });
+            Ok(added)
+        }
+        Err(cause) => {
+            let unwind = || detach::detach(context, attaching.sandbox, Detachment::Unwinding);
+            Err(cause.after_cleanup(stopwatch.during(Phase::Unwind, unwind)))
+        }
     }
+}
+
+/// Attaches and verifies every network of the plan, and publishes the network-status.
+///
+/// # Errors
+/// The first failure. The caller must then detach what was started.
+fn attach_all(attaching: &mut Attaching<'_>, prepared: &Prepared) -> Result<Added, Failure> {
+    attaching.attach_networks(prepared, 0)?;
+    let (context, sandbox) = (attaching.context, &attaching.sandbox);
+    let mut results = default_route::answered(sandbox);
+    let addresses = context.request.config.status_addresses;
+    let status = network_status::entries(sandbox, &results, &attaching.shown, addresses);
+    // Record `Complete` before publishing. Otherwise an ADD that is already published could still
+    // fail because its last step cannot be recorded.
+    attaching.step(&[Step::Complete])?;
+    if let Some(pod) = &prepared.pod {
+        let mut events = std::mem::take(&mut attaching.events);
+        events.push(network_status::added(&attaching.sandbox, 0));
+        network_status::publish(context, pod, &status, events)?;
+    }
+    let result = results.first_mut().and_then(Option::take);
+    let result = result.unwrap_or_default();
+    Ok(Added { result, status })
 }
 
 /// Removes the record of a sandbox for which no delegate was started, and releases the devices that
 /// the sandbox had reserved.
 fn never_begun(context: &Context<'_>, header: &Header, cause: Failure) -> Failure {
     let journal = &context.host.journal;
-    journal.give_back(header);
-    cause.after_cleanup(journal.forget(&header.key()))
+    let key = header.key();
+    journal.give_back(&key, &header.attachments);
+    cause.after_cleanup(journal.forget(&key))
 }
 
 fn open_netns(context: &Context<'_>) -> Result<PodNetns, Failure> {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::delegates::Delegates;
 use super::devices::functions;
-use super::proof::{self, Proof};
+use super::proof::{self, Proof, Shown};
 use super::recovery;
 use super::{Context, Failure, Note, default_route, network_status};
 use crate::cluster::{Event, Phase};
@@ -37,6 +37,10 @@ pub fn check(context: &Context<'_>) -> Result<Vec<StatusEntry>, Failure> {
     let mut outvoted = Vec::new();
     let results = default_route::reflected(&sandbox);
     for (index, attachment) in sandbox.header.attachments.iter().enumerate() {
+        if sandbox.is_pending(index) {
+            shown.push(Shown::default());
+            continue;
+        }
         let result = results[index].as_ref();
         let asked = ask_delegates(context, &sandbox, attachment, result);
         let proven = prove_one(context, &sandbox, index, result, links.as_mut());

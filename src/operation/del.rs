@@ -4,6 +4,7 @@
 use super::detach::{self, Detachment};
 use super::recovery::retire::has_netns;
 use super::{Context, Failure, Note, readiness_indicator, recovery};
+use crate::cluster::SandboxNetworks;
 use crate::journal::{Key, Lookup, Sandbox};
 use crate::kernel::PodNetns;
 
@@ -19,6 +20,8 @@ const KEPT_FOR_DETACHING: u32 = 2;
 pub fn del(context: &Context<'_>) -> Result<(), Failure> {
     let key = context.key()?;
     let outcome = locked(context, &key);
+    let gone = SandboxNetworks::gone(&key.container, &key.ifname);
+    context.host.stopwatch.sandbox(gone);
     recovery::begin_retry(context, Some(&key));
     outcome
 }

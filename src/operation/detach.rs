@@ -32,25 +32,22 @@ pub enum Detachment {
 /// retry.
 pub fn detach(context: &Context<'_>, sandbox: Sandbox, why: Detachment) -> Result<(), Failure> {
     let key = sandbox.header.key();
-    let (detached, mut debts) = attempt(context, &sandbox, why);
+    let (detached, mut debts) = attempt(context, &sandbox, &sandbox.to_detach(), why);
     debts.extend(restore::restore(context, &sandbox, &detached));
     if let Some(pod) = &sandbox.header.pod {
         context.host.cluster.sweep(pod);
     }
     if debts.is_empty() {
-        context.host.journal.give_back(&sandbox.header);
-        context.host.journal.forget(&key)?;
+        let journal = &context.host.journal;
+        journal.give_back(&key, &sandbox.header.attachments);
+        journal.forget(&key)?;
         if why == Detachment::Runtime {
             forget_static_pod(context, &sandbox);
         }
         return Ok(());
     }
     let owed = Failure::Owed(debts);
-    let mut steps: Vec<Step<'_>> = detached.into_iter().map(Step::Detached).collect();
-    if why == Detachment::Unwinding {
-        let failed = sandbox.progress.iter().enumerate();
-        steps.extend(failed.filter_map(|(index, it)| Some(Step::Failed(index, it.failed_at?))));
-    }
+    let steps = steps(&sandbox, &detached, why);
     if !steps.is_empty()
         && let Ok(mut entry) = context.host.journal.reopen(&key)
     {
@@ -59,6 +56,50 @@ pub fn detach(context: &Context<'_>, sandbox: Sandbox, why: Detachment) -> Resul
         let _ = entry.write(&steps);
     }
     Err(owe(context, &key, owed))
+}
+
+/// Returns the steps that record the outcome of [`attempt`].
+fn steps(sandbox: &Sandbox, detached: &[usize], why: Detachment) -> Vec<Step<'static>> {
+    let mut steps: Vec<Step<'_>> = detached.iter().copied().map(Step::Detached).collect();
+    if why == Detachment::Unwinding {
+        let failed = sandbox.progress.iter().enumerate();
+        steps.extend(failed.filter_map(|(index, it)| Some(Step::Failed(index, it.failed_at?))));
+    }
+    steps
+}
+
+/// Detaches the attachments at `indices` of a sandbox that stays, restores their devices, and
+/// releases their exclusive resources. Records the detached attachments.
+///
+/// # Errors
+/// [`Failure::Owed`] if a part could not be detached.
+pub(super) fn detach_some(
+    context: &Context<'_>,
+    sandbox: &mut Sandbox,
+    indices: &[usize],
+    why: Detachment,
+) -> Result<(), Failure> {
+    let key = sandbox.header.key();
+    let (detached, mut debts) = attempt(context, sandbox, indices, why);
+    debts.extend(restore::restore(context, sandbox, &detached));
+    let journal = &context.host.journal;
+    if debts.is_empty() {
+        let attachments = indices
+            .iter()
+            .filter_map(|it| sandbox.header.attachments.get(*it));
+        journal.give_back(&key, attachments);
+    }
+    let mut entry = journal.reopen(&key)?;
+    entry
+        .write(&steps(sandbox, &detached, why))
+        .map_err(Failure::JournalStep)?;
+    for index in detached {
+        sandbox.progress[index].detached = true;
+    }
+    match debts.is_empty() {
+        true => Ok(()),
+        false => Err(Failure::Owed(debts)),
+    }
 }
 
 /// Drops the pending publications of a static pod after its last sandbox is gone. The publications
@@ -80,17 +121,17 @@ pub(super) fn owe(context: &Context<'_>, key: &Key, owed: Failure) -> Failure {
     owed.after_cleanup(recorded.map(drop))
 }
 
-/// Tries to detach every remaining attachment, last attachment first, without writing to the
+/// Tries to detach the attachments at the indices `to_detach`, in this order, without writing to the
 /// record. Returns the indices of the detached attachments and the failures of the others.
 pub(super) fn attempt(
     context: &Context<'_>,
     sandbox: &Sandbox,
+    to_detach: &[usize],
     why: Detachment,
 ) -> (Vec<usize>, Vec<Failure>) {
     let netns = netns(context, sandbox, why);
     let mut detached = Vec::new();
     let mut debts = Vec::new();
-    let to_detach = sandbox.to_detach();
     for (place, index) in to_detach.iter().copied().enumerate() {
         // Each detachment except the last gets half of the remaining time. Otherwise a plugin that
         // hangs would prevent the other detachments, now and on each retry (NPWG 1.3 §7.2).

@@ -68,6 +68,12 @@ pub enum Failure {
         /// The UID in the cluster.
         known: String,
     },
+    /// The node configuration keeps the networks of running pods in this namespace as they are.
+    #[error(
+        "the annotation has changed, but policy.namespaces denies changes of running pods in \
+         namespace {0}; recreate the pod, or set dynamicAttachment to true"
+    )]
+    ChangesDenied(String),
     /// A check before the first delegate failed.
     #[error(transparent)]
     Plan(#[from] PlanError),

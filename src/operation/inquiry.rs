@@ -69,6 +69,7 @@ impl Inquiry {
             multus_namespace: config.multus_namespace.clone(),
             dialect: config.dialect,
             kubelet: Some(config.pod_resources_socket.clone()),
+            differing: false,
             parts: false,
             patience,
         })

@@ -1,7 +1,9 @@
 //! The network-status of a sandbox: one entry per attachment (NPWG 1.3 §5).
 
+use super::attach::KEPT_FOR_DETACHING;
 use super::proof::Shown;
-use crate::cluster::Event;
+use super::{Context, Failure, Note};
+use crate::cluster::{ClusterError, Event, Phase, PodName, Publication};
 use crate::cni::CniResult;
 use crate::journal::{Progress, Sandbox};
 use crate::npwg::{StatusAddresses, StatusEntry, StatusSource};
@@ -40,9 +42,27 @@ pub(super) fn entries(
     entries
 }
 
-/// Builds the event that lists all attachments of a pod, with the `reason` and the wording that
-/// Multus uses.
-pub(super) fn added(sandbox: &Sandbox) -> Event {
+/// Publishes the network-status and events of `pod`. Tolerates a failure to create only the events.
+pub(super) fn publish(
+    context: &Context<'_>,
+    pod: &PodName,
+    status: &[StatusEntry],
+    events: Vec<Event>,
+) -> Result<(), Failure> {
+    let publication = Publication::new(pod.clone(), Some(status.to_vec()), events);
+    let host = context.host;
+    let until = context.sparing(KEPT_FOR_DETACHING).deadline;
+    let publish = || host.cluster.publish(&publication, until);
+    match host.stopwatch.during(Phase::Publish, publish) {
+        Err(error @ ClusterError::Event(_)) => context.note(Note::Tolerated(error.into())),
+        published => published?,
+    }
+    Ok(())
+}
+
+/// Builds the event that lists the attachments of a pod from the index `first` on. The `reason` and
+/// the wording are those of Multus.
+pub(super) fn added(sandbox: &Sandbox, first: usize) -> Event {
     let part = |(attachment, attached): (&Attachment, &Progress)| {
         let ips = attached.result.iter().flat_map(|result| &result.ips);
         let ips: Vec<String> = ips.map(|ip| ip.address.to_string()).collect();
@@ -50,7 +70,19 @@ pub(super) fn added(sandbox: &Sandbox) -> Event {
         format!("Add {ifname} [{ips}] from {label}")
     };
     let attachments = sandbox.header.attachments.iter().zip(&sandbox.progress);
-    let attachments = attachments.filter(|(attachment, _)| !attachment.is_auxiliary);
+    let attachments = attachments
+        .skip(first)
+        .filter(|(attachment, _)| !attachment.is_auxiliary);
     let parts: Vec<String> = attachments.map(part).collect();
     Event::normal("AddedInterface", parts.join("; "))
+}
+
+/// Builds the event that lists the attachments at `indices` as detached; `None` if there are none.
+pub(super) fn removed(sandbox: &Sandbox, indices: &[usize]) -> Option<Event> {
+    let attachments = indices
+        .iter()
+        .map(|index| &sandbox.header.attachments[*index]);
+    let parts = attachments.map(|it| format!("Remove {} from {}", it.ifname, it.label));
+    let parts: Vec<String> = parts.collect();
+    (!parts.is_empty()).then(|| Event::normal("RemovedInterface", parts.join("; ")))
 }

@@ -75,15 +75,30 @@ pub(super) fn answer(context: &Context<'_>, until: Instant) -> Result<Answer, Cl
     }
 }
 
-/// Asks as [`answer`] does. If there is nothing to ask, checks that the cluster answers at all.
+/// Asks as [`answer`] does. If there is nothing to ask, checks that the cluster answers at all. The
+/// answer also names the sandboxes whose pods have a changed annotation.
 ///
 /// # Errors
 /// If the cluster does not answer by `until`.
 pub(super) fn ask(context: &Context<'_>, until: Instant) -> Result<Answer, ClusterError> {
-    if question(context).is_none() {
-        context.host.cluster.ready(until)?;
+    let differing = context.request.config.dynamic_attachment;
+    let cluster = context.host.cluster;
+    match question(context) {
+        None => cluster.ready(
+            &Question {
+                differing,
+                ..Question::default()
+            },
+            until,
+        ),
+        Some(question) => cluster.ask(
+            &Question {
+                differing,
+                ..question
+            },
+            until,
+        ),
     }
-    answer(context, until)
 }
 
 fn question(context: &Context<'_>) -> Option<Question> {

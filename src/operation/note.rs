@@ -85,6 +85,9 @@ pub enum Note {
     /// The process that retries a failed DEL cannot be started.
     #[error("owed: container {0}: cannot start the retry: {1}")]
     NoRetry(ContainerId, io::Error),
+    /// The process that changes the networks of a running pod cannot be started.
+    #[error("container {0}: cannot start the change of its networks: {1}")]
+    NoWorker(ContainerId, io::Error),
     /// The runtime called GC without a list of valid attachments.
     #[error("the runtime passes no list of valid attachments, so GC collects nothing")]
     NoValidAttachments,

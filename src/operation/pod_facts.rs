@@ -8,8 +8,9 @@ use super::inquiry::Inquiry;
 use crate::allocation::{Allocation, Sources, gather};
 use crate::cluster::{Answer, Catalog, PodAnnotations, PodName, Question};
 use crate::cni::CapabilityArgs;
-use crate::journal::Key;
-use crate::plan::{Inputs, Plan, plan};
+use crate::journal::{Header, Key};
+use crate::npwg::NetworksDigest;
+use crate::plan::{Difference, Inputs, Plan, difference, plan};
 
 /// The facts about a pod from the runtime and from the cluster.
 #[derive(Debug)]
@@ -85,6 +86,11 @@ impl PodFacts {
         })
     }
 
+    /// The digest of the annotation that selects the pod's networks.
+    pub(super) fn digest(&self) -> NetworksDigest {
+        self.annotations.digest()
+    }
+
     /// The plan for the attachment `key`.
     pub(super) fn plan(
         &self,
@@ -93,7 +99,29 @@ impl PodFacts {
         allocation: &Allocation,
         runtime_config: CapabilityArgs,
     ) -> Plan {
-        plan(Inputs {
+        plan(self.inputs(context, key, allocation, runtime_config))
+    }
+
+    /// The changes after which the recorded attachments of a running pod agree with its annotation.
+    pub(super) fn difference(
+        &self,
+        context: &Context<'_>,
+        header: &Header,
+        allocation: &Allocation,
+    ) -> Difference {
+        let key = header.key();
+        let inputs = self.inputs(context, &key, allocation, CapabilityArgs::default());
+        difference(inputs, &header.attachments, header.networks.is_none())
+    }
+
+    fn inputs<'a>(
+        &'a self,
+        context: &'a Context<'_>,
+        key: &'a Key,
+        allocation: &'a Allocation,
+        runtime_config: CapabilityArgs,
+    ) -> Inputs<'a> {
+        Inputs {
             config: &context.request.config,
             container: &key.container,
             ifname: &key.ifname,
@@ -104,6 +132,6 @@ impl PodFacts {
             allocation,
             until: context.deadline,
             runtime_config,
-        })
+        }
     }
 }

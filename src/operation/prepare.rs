@@ -1,7 +1,7 @@
 //! Prepares an ADD: determines everything that can be determined before the first delegate runs.
 //! ADD executes the result, and `explain` prints it.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use device_info::PciAddress;
 
@@ -9,11 +9,13 @@ use super::devices::hardware::{Claimant, Hardware, HostLinks};
 use super::inquiry::{self, Inquiry};
 use super::pod_facts::PodFacts;
 use super::{Context, Failure, networks};
+use crate::allocation::Allocation;
 use crate::cluster::{self, Event, Phase, PodName, Question};
 use crate::delegate::Binaries;
 use crate::diagnostic::SharedError;
-use crate::journal::Key;
-use crate::plan::{Attachment, Plan, PlanError, PlanWarning, Reason};
+use crate::journal::{Header, Key};
+use crate::npwg::NetworksDigest;
+use crate::plan::{Attachment, Difference, Plan, PlanError, PlanWarning, Reason};
 use crate::verify::IntendedFunction;
 
 /// A plan with the programs of its plugins.
@@ -21,6 +23,8 @@ use crate::verify::IntendedFunction;
 pub struct Prepared {
     /// The pod, if the runtime passes one in CNI_ARGS.
     pub pod: Option<PodName>,
+    /// The digest of the annotation that selects the pod's networks.
+    pub networks: NetworksDigest,
     /// The attachments in order, each with the programs of its chain in order.
     pub attachments: Vec<(Attachment, Binaries)>,
     /// Events for the pod's owner.
@@ -88,29 +92,42 @@ impl Announced<'_> {
         context.host.stopwatch.spent(Phase::Devices, asked);
         let allocated = Instant::now();
         let runtime_config = inquiry::runtime_config(context)?;
-        let mut plan = facts.plan(context, &key, &allocation, runtime_config);
-        check_functions(&mut plan);
-        inspect_devices(context, &key, facts.pod.as_ref(), &mut plan);
-        find_segments(context, &mut plan.attachments);
-        let of_plan = plan.remarks.iter().map(ToString::to_string);
-        let of_devices = allocation.remarks.iter().map(ToString::to_string);
-        let ignored = plan.warnings.iter().filter_map(PlanWarning::ignored);
-        let mut prepared = Prepared {
-            pod: facts.pod.clone(),
-            attachments: Vec::new(),
-            events: plan.warnings.iter().map(PlanWarning::event).collect(),
-            remarks: of_plan.chain(of_devices).collect(),
-            ignored: ignored.collect(),
-            problems: plan.problems,
-            is_first_known: true,
-        };
-        prepared.find_programs(context, plan.attachments);
-        let first = prepared.problems.first();
-        let place = first.and_then(|problem| problem.place.as_ref());
-        prepared.is_first_known = place.is_none_or(|place| facts.answer.knows(&place.label));
+        let plan = facts.plan(context, &key, &allocation, runtime_config);
+        let prepared = Prepared::of(context, &key, &facts, &allocation, plan, &[]);
         context.host.stopwatch.spent(Phase::Plan, allocated);
         Ok(prepared)
     }
+}
+
+/// Prepares a change of the networks of the running pod with the record `header`.
+///
+/// # Errors
+/// If no plan can be made. Changes nothing on the node.
+pub(super) fn change(context: &Context<'_>, header: &Header) -> Result<Change, Failure> {
+    let inquiry = Inquiry::of(context)?;
+    let question = inquiry.question(context, Duration::ZERO);
+    let answer = inquiry::ask(context, question.as_ref(), context.deadline)?;
+    inquiry.check_identity(&answer)?;
+    let facts = PodFacts::of(context, inquiry, answer);
+    // Kubelet allocated the devices before the pod ran, so there is nothing to wait for.
+    let allocation = facts.allocation(context, None);
+    let since = Instant::now();
+    let Difference { removed, plan } = facts.difference(context, header, &allocation);
+    let recorded = header.attachments.iter().enumerate();
+    let kept = recorded.filter(|(index, _)| !removed.contains(index));
+    let kept: Vec<Attachment> = kept.map(|(_, attachment)| attachment.clone()).collect();
+    let prepared = Prepared::of(context, &header.key(), &facts, &allocation, plan, &kept);
+    context.host.stopwatch.spent(Phase::Plan, since);
+    Ok(Change { removed, prepared })
+}
+
+/// A change of the networks of a running pod, with the programs of the networks to attach.
+#[derive(Debug, Default)]
+pub struct Change {
+    /// The indices of the recorded attachments to detach.
+    pub removed: Vec<usize>,
+    /// The attachments to add.
+    pub prepared: Prepared,
 }
 
 /// Checks that the SR-IOV plugins will read each VF setting as it is written in the definition.
@@ -149,21 +166,55 @@ fn inspect_devices(context: &Context<'_>, key: &Key, pod: Option<&PodName>, plan
     }
 }
 
-/// Sets the segment of every attachment that requests a MAC or GUID, because a MAC or GUID must be
-/// unique on its segment.
-fn find_segments(context: &Context<'_>, attachments: &mut [Attachment]) {
+/// Sets the segment of every attachment that requests a MAC or GUID, because these must be unique
+/// on the segment. The pod already has the attachments in `kept`.
+fn find_segments(context: &Context<'_>, kept: &[Attachment], attachments: &mut [Attachment]) {
+    let hardware = Hardware::of(&context.request.config);
     for index in 0..attachments.len() {
         let (earlier, rest) = attachments.split_at_mut(index);
         if let [attachment, ..] = rest
             && (attachment.macs().next().is_some() || attachment.guids().next().is_some())
         {
-            let hardware = Hardware::of(&context.request.config);
-            attachment.segment = Some(hardware.segment(attachment, earlier));
+            let earlier: Vec<&Attachment> = kept.iter().chain(&*earlier).collect();
+            attachment.segment = Some(hardware.segment(attachment, &earlier));
         }
     }
 }
 
 impl Prepared {
+    /// Inspects the devices of a plan and finds its programs. The pod already has the attachments
+    /// in `kept`.
+    fn of(
+        context: &Context<'_>,
+        key: &Key,
+        facts: &PodFacts,
+        allocation: &Allocation,
+        mut plan: Plan,
+        kept: &[Attachment],
+    ) -> Prepared {
+        check_functions(&mut plan);
+        inspect_devices(context, key, facts.pod.as_ref(), &mut plan);
+        find_segments(context, kept, &mut plan.attachments);
+        let of_plan = plan.remarks.iter().map(ToString::to_string);
+        let of_devices = allocation.remarks.iter().map(ToString::to_string);
+        let ignored = plan.warnings.iter().filter_map(PlanWarning::ignored);
+        let mut prepared = Prepared {
+            pod: facts.pod.clone(),
+            networks: facts.digest(),
+            attachments: Vec::new(),
+            events: plan.warnings.iter().map(PlanWarning::event).collect(),
+            remarks: of_plan.chain(of_devices).collect(),
+            ignored: ignored.collect(),
+            problems: plan.problems,
+            is_first_known: true,
+        };
+        prepared.find_programs(context, plan.attachments);
+        let first = prepared.problems.first();
+        let place = first.and_then(|problem| problem.place.as_ref());
+        prepared.is_first_known = place.is_none_or(|place| facts.answer.knows(&place.label));
+        prepared
+    }
+
     /// The attachments in order.
     pub fn attachments(&self) -> impl Iterator<Item = &Attachment> {
         self.attachments.iter().map(|(attachment, _)| attachment)

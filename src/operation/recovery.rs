@@ -39,7 +39,7 @@ pub(super) fn del_without_record(
     if unrecorded.is_attached {
         // Write the record first, so that a failed DEL is retried like any other failed DEL.
         let journal = &context.host.journal;
-        journal.adopt(&unrecorded.sandbox)?;
+        journal.write(&unrecorded.sandbox)?;
         if unrecorded.is_of_multus {
             journal.mark_adopted(key)?;
         }
@@ -48,7 +48,9 @@ pub(super) fn del_without_record(
         }
         return detach::detach(context, unrecorded.sandbox, Detachment::Runtime);
     }
-    let (_, failures) = detach::attempt(context, &unrecorded.sandbox, Detachment::Runtime);
+    let sandbox = &unrecorded.sandbox;
+    let to_detach = sandbox.to_detach();
+    let (_, failures) = detach::attempt(context, sandbox, &to_detach, Detachment::Runtime);
     for failure in failures {
         context.note(Note::NotOnRecord(failure));
     }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use super::networks::KnownNetwork;
 use super::{
-    Context, Failure, Note, agent_absence, inquiry, networks, readiness_indicator, recovery,
+    Context, Failure, Note, agent_absence, change, inquiry, networks, readiness_indicator, recovery,
 };
 use crate::cluster::{Answer, ClusterError};
 use crate::delegate::Ran;
@@ -88,6 +88,7 @@ fn ask(context: &Context<'_>) -> Result<Option<Answer>, Failure> {
                 // without the usual tolerance.
                 let _ = last.date_now();
             }
+            change::workers::begin(context, &answer);
             Ok(Some(answer))
         }
         Err(error) => {

@@ -4,6 +4,7 @@
 use std::cell::{Cell, RefCell};
 use std::time::Instant;
 
+use crate::cluster::SandboxNetworks;
 use crate::cluster::figures::{
     Figures, NetworkFigure, Phase, PhaseFigure, PluginFigure, microseconds,
 };
@@ -91,6 +92,11 @@ impl Stopwatch {
         self.agent_answers.get()
     }
 
+    /// Records the sandbox that the call attached, changed or detached.
+    pub fn sandbox(&self, sandbox: SandboxNetworks) {
+        self.figures.borrow_mut().sandbox = Some(sandbox);
+    }
+
     /// Records that the call has written to the record of `key`.
     pub fn wrote(&self, key: &Key) {
         *self.record.borrow_mut() = Some(key.clone());
@@ -115,6 +121,7 @@ impl Stopwatch {
         figures.container = attachment.map(|(container, _)| container.to_string());
         figures.code = failure.map_or(0, |failure| failure.code);
         figures.failure = failure.map(|failure| failure.msg.clone());
+        figures.sandbox.take_if(|_| failure.is_some());
         figures
     }
 }

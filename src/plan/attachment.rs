@@ -10,7 +10,7 @@ use crate::allocation::AllocatedDevice;
 use crate::cni::{
     ArgsError, CapabilityArgs, CniArgs, InterfaceName, NetworkConfig, NetworkName, RawObject,
 };
-use crate::npwg::{Dialect, RequestedIp, RequestedMac};
+use crate::npwg::{Dialect, NetworksDigest, RequestedIp, RequestedMac};
 use device_info::Guid;
 
 /// The key of CNI_ARGS with which a Kubernetes runtime names the pod.
@@ -60,6 +60,9 @@ pub struct Attachment {
     /// Whether this is the chain of `auxiliaryCNIChainName`. Its plugins make no interface, so
     /// there is nothing to verify or report.
     pub is_auxiliary: bool,
+    /// The digest of the annotation's element that selects this network. `None` for a network of
+    /// the node configuration, and in records of older releases.
+    pub selection: Option<NetworksDigest>,
 }
 
 impl Attachment {
@@ -87,6 +90,7 @@ impl Attachment {
             segment: None,
             default_route: None,
             is_auxiliary: false,
+            selection: None,
         }
     }
 

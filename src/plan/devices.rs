@@ -16,15 +16,27 @@ const DEVICE_INFO_FILE: &str = "CNIDeviceInfoFile";
 
 impl Planner<'_> {
     /// Assigns a device to each attachment that needs one. All networks of the pod, including the
-    /// cluster network, share one allocation.
+    /// cluster network, share one allocation. An attachment that stays as it is keeps its device.
     pub(super) fn devices(&mut self) {
-        let wishes = self.plan.attachments.iter().map(|attachment| Wish {
-            resource: attachment.resource.as_deref(),
-            device: attachment.requested.device.as_deref(),
+        let attachments = self.plan.attachments.iter().enumerate();
+        let wishes = attachments.map(|(index, attachment)| {
+            let kept = attachment.device.as_ref().filter(|_| index < self.kept);
+            match kept {
+                Some(device) => Wish {
+                    resource: Some(&device.resource),
+                    device: Some(&device.id),
+                },
+                None if index < self.kept => Wish::default(),
+                None => Wish {
+                    resource: attachment.resource.as_deref(),
+                    device: attachment.requested.device.as_deref(),
+                },
+            }
         });
         let wishes: Vec<Wish<'_>> = wishes.collect();
         let devices = assign(self.inputs.allocation, &wishes);
-        for (attachment, device) in self.plan.attachments.iter_mut().zip(devices) {
+        let planned = self.plan.attachments.iter_mut().zip(devices);
+        for (attachment, device) in planned.skip(self.kept) {
             let device = device.map_err(Reason::from);
             let passed = device.and_then(|device| pass_device(&self.inputs, attachment, device));
             if let Err(reason) = passed {

@@ -22,6 +22,8 @@ pub(super) struct Planner<'a> {
     /// The number of networks without the auxiliary chain; 0 until the planner has read the pod's
     /// selections.
     pub(super) last: usize,
+    /// How many of the planned attachments exist already and stay as they are. They come first.
+    pub(super) kept: usize,
     /// The size of the configurations read so far, in bytes.
     bytes: Cell<usize>,
 }
@@ -35,6 +37,7 @@ impl<'a> Planner<'a> {
             position: 0,
             requested: Vec::new(),
             last: 0,
+            kept: 0,
             bytes: Cell::default(),
         }
     }
@@ -157,6 +160,7 @@ impl<'a> Planner<'a> {
         let mut attachment = Attachment {
             is_cluster,
             resource: network.resource.clone(),
+            selection: selection.filter(|_| !is_cluster).map(Selection::digest),
             ..Attachment::bare(label, ifname, name, config)
         };
         if let Some(selection) = selection {

@@ -74,17 +74,21 @@ impl Planner<'_> {
 
     pub(super) fn selected_networks(&mut self, selections: &[Selection]) {
         for selection in selections {
-            if !selection.unknown_keys.is_empty() {
-                self.plan.warnings.push(PlanWarning::UnknownKeys {
-                    network: selection.network.clone(),
-                    keys: selection.unknown_keys.clone(),
-                });
-            }
-            let own_name = selection.interface.clone();
-            let ifname = own_name.unwrap_or_else(|| self.next_ifname());
-            let attachment = self.selected(selection, ifname, false);
-            self.take(attachment);
+            self.selected_network(selection);
         }
+    }
+
+    pub(super) fn selected_network(&mut self, selection: &Selection) {
+        if !selection.unknown_keys.is_empty() {
+            self.plan.warnings.push(PlanWarning::UnknownKeys {
+                network: selection.network.clone(),
+                keys: selection.unknown_keys.clone(),
+            });
+        }
+        let own_name = selection.interface.clone();
+        let ifname = own_name.unwrap_or_else(|| self.next_ifname());
+        let attachment = self.selected(selection, ifname, false);
+        self.take(attachment);
     }
 
     /// Plans a network that the pod selects.

@@ -102,6 +102,10 @@ impl Story {
     }
 
     fn plan(&self) -> Plan {
+        self.with_inputs(plan)
+    }
+
+    fn with_inputs<T>(&self, act: impl FnOnce(Inputs<'_>) -> T) -> T {
         let text = Value::Object(self.node.clone()).to_string();
         let node = NodeConfig::parse(&RawObject::parse(text.as_bytes()).unwrap()).unwrap();
         let mut answer = Answer {
@@ -126,7 +130,7 @@ impl Story {
             uid: None,
         });
         let runtime_config = RawObject::parse(self.runtime_config.to_string().as_bytes()).unwrap();
-        plan(Inputs {
+        act(Inputs {
             config: &node,
             container: &"c1".parse().unwrap(),
             ifname: &"eth0".parse().unwrap(),
@@ -1325,4 +1329,5 @@ fn a_network_gets_one_warning_however_many_keys_are_unknown() {
     assert!(message.len() < 300, "{message}");
 }
 
+mod difference;
 mod limits;

@@ -26,7 +26,7 @@ pub(super) use keys::Keys;
 pub use schema::{ACCEPTED, MULTUS_ONLY, keys};
 
 /// The node configuration with all keys checked. `docs/configuration.md` describes the keys.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct NodeConfig {
     /// The protocol version of the results for the runtime: see [`version`].
     pub version: Version,
@@ -90,6 +90,8 @@ pub struct NodeConfig {
     pub status_addresses: StatusAddresses,
     /// `statusNeedsAgent`: whether STATUS fails once the agent has been away for a minute.
     pub status_needs_agent: bool,
+    /// `dynamicAttachment`: whether a changed annotation changes the networks of a running pod.
+    pub dynamic_attachment: bool,
     /// `deadlines`.
     pub deadlines: Deadlines,
     /// `policy`.
@@ -98,6 +100,14 @@ pub struct NodeConfig {
     pub log: Log,
     /// One line for each ignored key.
     pub warnings: Vec<String>,
+}
+
+impl NodeConfig {
+    /// Whether a changed annotation changes the networks of running pods in this namespace.
+    pub fn allows_changes(&self, namespace: &str) -> bool {
+        let rule = self.policy.rule(namespace);
+        self.dynamic_attachment && !rule.is_some_and(|rule| rule.denies_changes)
+    }
 }
 
 /// The network of the pod's first interface.
@@ -221,6 +231,7 @@ impl NodeConfig {
                 StatusAddresses::Address,
             )?,
             status_needs_agent: keys.read("statusNeedsAgent")?.unwrap_or(false),
+            dynamic_attachment: keys.read("dynamicAttachment")?.unwrap_or(true),
             deadlines: keys.inside("deadlines", Deadlines::read)?,
             policy: keys.inside("policy", Policy::read)?,
             log: Log {

@@ -25,6 +25,8 @@ pub struct Rule {
     pub networks: Vec<String>,
     /// Keys that no plugin's configuration may contain, such as `ipam.dataDir` or `sysctl`.
     pub deny_keys: Vec<String>,
+    /// Whether the networks of running pods stay as they are: `dynamicAttachment` is `false`.
+    pub denies_changes: bool,
 }
 
 /// The name of a rule in messages.
@@ -57,6 +59,7 @@ impl Rule {
             deny_keys: list(keys, "denyKeys", ValueError::DeniedKey, |path| {
                 !path.split('.').any(str::is_empty)
             })?,
+            denies_changes: false,
         })
     }
 
@@ -66,6 +69,7 @@ impl Rule {
             networks: list(keys, "networks", ValueError::Definition, |name| {
                 name.parse::<ObjectRef>().is_ok()
             })?,
+            denies_changes: keys.read("dynamicAttachment")? == Some(false),
             ..Rule::of_node(keys)?
         })
     }
@@ -132,13 +136,16 @@ mod tests {
     fn the_rule_of_a_namespace_replaces_the_rule_for_all() {
         let policy = read(
             r#"{"Namespaces": {"*": {"types": ["macvlan"], "denyKeys": null},
-                               "telco": {"Networks": ["telco/a"]}, "free": null}}"#,
+                               "telco": {"Networks": ["telco/a"]}, "free": null,
+                               "fixed": {"dynamicAttachment": false}}}"#,
         )
         .unwrap();
         assert_eq!(policy.rule("telco").unwrap().networks, ["telco/a"]);
         assert_eq!(policy.rule("free").unwrap(), &Rule::default());
         assert_eq!(policy.rule("other").unwrap().types, ["macvlan"]);
         assert!(policy.rule("telco").unwrap().types.is_empty());
+        assert!(policy.rule("fixed").unwrap().denies_changes);
+        assert!(!policy.rule("telco").unwrap().denies_changes);
         assert!(Policy::default().rule("telco").is_none());
     }
 

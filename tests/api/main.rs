@@ -31,6 +31,7 @@ mod overlays;
 mod pod_resources;
 mod publish;
 mod rights;
+mod running;
 mod silent;
 mod socket;
 mod versions;

@@ -7,8 +7,18 @@ pub(crate) enum Verb {
     Add,
     /// DEL.
     Del,
+    /// CHECK.
+    Check,
+    /// `change`: the process that carries out a changed annotation of the running pod.
+    Change,
+    /// The pod's annotation selects the networks of an ADD.
+    SelectFirst,
+    /// The pod's annotation drops one of these networks, replaces another, and adds a new one.
+    SelectOthers,
     /// The last network's delegate fails from here on, whatever it is asked.
     Break,
+    /// The last network's delegate fails on ADD from here on.
+    BreakAdd,
     /// It works again.
     Mend,
 }

@@ -19,6 +19,11 @@ use crate::node::{self, ip};
 use plugins::real_plugins;
 
 const NETNS: &str = "pod";
+/// The annotation of an ADD.
+const FIRST: &str = r#"[{"name":"storage","ips":["10.20.0.5/24"],"default-route":["10.20.0.1"]},
+      {"name":"management","interface":"mgmt0"}]"#;
+/// The annotation after which storage goes, management gets another interface, and backup comes.
+const OTHERS: &str = r#"[{"name":"backup"},{"name":"management","interface":"mgmt1"}]"#;
 /// How long the kernel may take to end a network namespace that nobody has any more.
 const NETNS_ENDS_WITHIN: Duration = Duration::from_secs(5);
 
@@ -86,7 +91,7 @@ impl Lab {
                    conf=$(cat); : >{control}/asleep; sleep $(cat {control}/sleep-{network})\n\
                    printf %s \"$conf\" | {plugins}/{plugin}; exit\n\
                  fi\n\
-                 if [ -e {control}/break-{network} ]; then echo '{{\"code\":7,\"msg\":\"broken\"}}'; exit 1; fi\n\
+                 if [ -e {control}/break-{network} ] && [ $CNI_COMMAND = ADD -o ! -s {control}/break-{network} ]; then echo '{{\"code\":7,\"msg\":\"broken\"}}'; exit 1; fi\n\
                  exec {plugins}/{plugin}\n",
                 plugins = real_plugins().display(),
             );
@@ -117,20 +122,28 @@ spec:
   config: '{"cniVersion":"1.0.0","type":"wrapped-ptp",
     "ipam":{"type":"host-local","dataDir":"DIR/ipam","subnet":"10.30.0.0/24"}}'
 ---
-kind: Pod
-metadata:
-  name: web
-  namespace: demo
-  annotations:
-    k8s.v1.cni.cncf.io/networks: '[{"name":"storage","ips":["10.20.0.5/24"],"default-route":["10.20.0.1"]},
-      {"name":"management","interface":"mgmt0"}]'
+kind: NetworkAttachmentDefinition
+metadata: { name: backup, namespace: demo }
+spec:
+  config: '{"cniVersion":"1.0.0","type":"wrapped-macvlan","master":"uplink0","mode":"bridge",
+    "ipam":{"type":"static","addresses":[{"address":"10.40.0.5/24"}]}}'
 "#,
         );
+        self.select(FIRST);
         self.write(
             "jackfield.conf",
             r#"{"cniVersion":"1.0.0","name":"jackfield","type":"jackfield","clusterNetwork":"DIR/10-cluster.conflist",
                 "manifestDir":"DIR/cluster","binDir":"DIR/bin","journalDir":"DIR/journal"}"#,
         );
+    }
+
+    /// Writes the pod with this annotation.
+    fn select(&self, networks: &str) {
+        let pod = format!(
+            "kind: Pod\nmetadata:\n  name: web\n  namespace: demo\n  annotations:\n    \
+             k8s.v1.cni.cncf.io/networks: '{networks}'\n"
+        );
+        self.write("cluster/pod.yaml", &pod);
     }
 
     fn write(&self, name: &str, text: &str) {
@@ -156,10 +169,13 @@ metadata:
         let broken = self.control.path().join("break-management");
         match call.verb {
             Verb::Break => fs::write(broken, "").unwrap(),
+            Verb::BreakAdd => fs::write(broken, "ADD").unwrap(),
             Verb::Mend => {
                 let _ = fs::remove_file(broken);
             }
-            Verb::Add | Verb::Del => {
+            Verb::SelectFirst => self.select(FIRST),
+            Verb::SelectOthers => self.select(OTHERS),
+            Verb::Add | Verb::Del | Verb::Check | Verb::Change => {
                 let done = self.command(call).output().unwrap();
                 let said = String::from_utf8_lossy(&done.stdout);
                 assert!(done.status.success(), "{call:?} without any fault: {said}");
@@ -191,6 +207,11 @@ metadata:
         let verb = match call.verb {
             Verb::Add => "ADD",
             Verb::Del => "DEL",
+            Verb::Check => "CHECK",
+            Verb::Change => {
+                command.args(["change", &self.container, "eth0"]);
+                ""
+            }
             verb => unreachable!("{verb:?} is no call"),
         };
         let netns = if call.with_netns {
@@ -213,6 +234,9 @@ metadata:
             .stdin(fs::File::open(self.path("jackfield.conf")).unwrap())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
+        if verb.is_empty() {
+            command.env_remove("CNI_COMMAND");
+        }
         command
     }
 

@@ -110,6 +110,61 @@ fn a_del_killed_after_a_killed_add_is_finished_by_the_next() {
     assert!(killed >= 20, "{killed} points are too few");
 }
 
+/// What comes before a change that is walked.
+const RUNNING: &[Call] = &[
+    Call::of(Verb::SelectFirst),
+    Call::of(Verb::Add),
+    Call::of(Verb::SelectOthers),
+];
+
+#[test]
+fn a_change_killed_at_any_step_leaves_nothing_after_a_del() {
+    let killed = walk(&Story {
+        name: "change",
+        before: RUNNING,
+        walked: Call::of(Verb::Change),
+        repair: &[Call::of(Verb::SelectFirst)],
+        after_killed_add: false,
+    });
+    assert!(killed >= 60, "{killed} points are too few for a change");
+}
+
+#[test]
+fn a_change_killed_at_any_step_is_finished_by_the_next() {
+    let killed = walk(&Story {
+        name: "change, and the change after it",
+        before: RUNNING,
+        walked: Call::of(Verb::Change),
+        repair: &[
+            Call::of(Verb::Change),
+            Call::of(Verb::Check),
+            Call::of(Verb::SelectFirst),
+        ],
+        after_killed_add: false,
+    });
+    assert!(killed >= 60, "{killed} points are too few for a change");
+}
+
+#[test]
+fn a_change_killed_while_it_is_rolled_back_leaves_nothing_after_a_del() {
+    let killed = walk(&Story {
+        name: "failing change",
+        before: &[
+            Call::of(Verb::SelectOthers),
+            Call::of(Verb::Add),
+            Call::of(Verb::SelectFirst),
+            Call::of(Verb::BreakAdd),
+        ],
+        walked: Call::of(Verb::Change),
+        repair: &[Call::of(Verb::Mend), Call::of(Verb::SelectFirst)],
+        after_killed_add: false,
+    });
+    assert!(
+        killed >= 60,
+        "{killed} points are too few for a change that is rolled back"
+    );
+}
+
 /// Between two steps of Jackfield its delegates take theirs, so time is walked too.
 #[test]
 fn an_add_killed_at_any_time_leaves_nothing_after_a_del() {

@@ -18,6 +18,7 @@
 mod lab;
 #[path = "../fakes/pod_resources.rs"]
 mod pod_resources;
+mod running;
 mod sandbox;
 
 mod administrator;

@@ -95,3 +95,32 @@ fn what_a_failed_add_of_one_release_owes_the_other_settles() {
         lab.assert_nothing_left();
     });
 }
+
+/// The first change is made by this release. The previous release has none.
+#[test]
+fn networks_of_a_pod_of_the_previous_release_change_and_the_previous_release_detaches_them() {
+    let Some(previous) = std::env::var_os("JACKFIELD_PREVIOUS") else {
+        return;
+    };
+    let previous = Path::new(&previous);
+    let lab = attached(previous);
+    lab.definition("demo/extra", &lab.ptp("10.40.0.0/24"));
+    lab.selects_json(&json!([
+        { "name": "management", "interface": "mgmt0" },
+        { "name": "extra" },
+    ]));
+    let conf = lab.write("jackfield.conf", &lab.conf().to_string());
+    let conf = conf.display().to_string();
+    let plugins = crate::lab::real_plugins().display().to_string();
+    let reconcile = ["reconcile", "--conf", &conf, "--cni-path", &plugins];
+    let outcome = lab.cli(&reconcile).run();
+    assert_eq!(outcome.exit, 0, "{outcome}");
+    assert_eq!(lab.pod.links(), ["eth0", "mgmt0", "net2"]);
+    assert!(
+        !outcome.stdout.contains("network demo/management"),
+        "{outcome}"
+    );
+    succeeds(lab.plugin("CHECK").program(previous));
+    succeeds(lab.plugin("DEL").program(previous));
+    lab.assert_nothing_left();
+}

@@ -21,4 +21,5 @@ mod fleet;
 mod lab;
 mod neighbours;
 mod restarts;
+mod running;
 mod shapes;

@@ -52,7 +52,7 @@ fn reasons_against_a_device() {
                 own: Vec::new(),
             },
             "deviceID \"d9\" is not a device of this pod, which has none; \
-             name one of those or leave deviceID out",
+             request a device in a container, or leave deviceID out",
         ),
         (
             AssignError::Twice("d1".to_owned()),

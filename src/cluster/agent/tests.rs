@@ -122,7 +122,7 @@ fn an_answer_that_arrives_byte_by_byte_ends_at_the_deadline() {
     let agent = trickles(dir.path(), words);
     for ask in [
         |agent: &Agent, until| agent.ask(&question("web"), until).map(drop),
-        |agent: &Agent, until| agent.ready(until),
+        |agent: &Agent, until| agent.ready(&Question::default(), until).map(drop),
     ] {
         let begun = Instant::now();
         let error = ask(&agent, begun + Duration::from_secs(1)).unwrap_err();
@@ -151,7 +151,11 @@ fn an_agent_whose_queue_is_full_is_given_up_at_the_deadline() {
     let _fills_the_queue = std::os::unix::net::UnixStream::connect(&socket).unwrap();
     let agent = Agent::new(&socket, None, dir.path());
     let begun = Instant::now();
-    assert!(agent.ready(begun + Duration::from_secs(1)).is_err());
+    assert!(
+        agent
+            .ready(&Question::default(), begun + Duration::from_secs(1))
+            .is_err()
+    );
     agent.announce(&question("web"));
     assert!(begun.elapsed() < Duration::from_secs(10));
 }

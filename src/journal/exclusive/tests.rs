@@ -35,7 +35,16 @@ fn header(container: &str) -> Header {
         ..Attachment::for_tests(config)
     };
     let text = String::new;
-    Header::new(text(), &key, text(), text(), text(), None, vec![attachment])
+    Header::new(
+        text(),
+        &key,
+        text(),
+        text(),
+        text(),
+        None,
+        vec![attachment],
+        None,
+    )
 }
 
 fn journal() -> (tempfile::TempDir, Journal) {
@@ -70,13 +79,13 @@ fn a_resource_has_one_holder_until_release() {
         assert_eq!(take(&journal, &one, what), None, "no conflict with itself");
         assert_eq!(take(&journal, &two, what), Some("one".to_owned()));
     }
-    journal.give_back(&two);
+    journal.give_back(&two.key(), &two.attachments);
     assert_eq!(
         take(&journal, &two, &device()),
         Some("one".to_owned()),
         "two cannot release what one holds"
     );
-    journal.give_back(&one);
+    journal.give_back(&one.key(), &one.attachments);
     journal.forget(&one.key()).unwrap();
     for what in &all {
         assert_eq!(take(&journal, &two, what), None);
@@ -164,7 +173,7 @@ fn a_reservation_of_the_previous_release_is_found_and_released() {
     let unnamed = Exclusive::of(&two.attachments[0])[1].without_segment();
     let holder = journal.other_holder(&two.key(), &unnamed.unwrap()).unwrap();
     assert_eq!(holder.unwrap().header.container.as_str(), "one");
-    journal.give_back(&one);
+    journal.give_back(&one.key(), &one.attachments);
     assert!(fs::symlink_metadata(mac).is_err());
 }
 

@@ -7,7 +7,7 @@ use crate::allocation::{AllocatedDevice, Origin};
 use crate::baseline::NetdevState;
 use crate::cni::{CapabilityArgs, NetworkConfig, RawObject, Version};
 use crate::golden;
-use crate::journal::Journal;
+use crate::journal::{Journal, Lookup};
 use crate::kernel::{
     Family, NextHop, RawAttribute, VfLinkState, VfRates, VfState, VfVlan, VlanProtocol,
 };
@@ -51,6 +51,7 @@ fn attachment() -> Attachment {
         segment: Some(Segment::device("0000:01:00.0").in_vlan(7)),
         default_route: Some(vec!["10.1.0.1".parse().unwrap()]),
         is_auxiliary: true,
+        selection: Some(NetworksDigest::of("demo/n")),
     }
 }
 
@@ -75,6 +76,7 @@ fn header() -> Header {
             attachment(),
             Attachment::for_tests(r#"{"cniVersion":"1.0.0","type":"bridge"}"#),
         ],
+        Some(NetworksDigest::of("net-a")),
     )
 }
 
@@ -190,12 +192,100 @@ fn golden_record_of_the_previous_release() {
     assert_eq!(first.result, Some(result()));
     assert_eq!(first.failed_at, Some(2));
     assert_eq!(first.routes, routes());
+    let mut expected = header();
+    expected.networks = None;
+    expected.attachments[0].selection = None;
     assert_eq!(
         format!("{:?}", previous.header),
-        format!("{:?}", header()),
+        format!("{expected:?}"),
         "both headers have the same meaning"
     );
     // This release adds no key to steps, so it would write the same bytes.
     let written = previous.to_bytes().unwrap();
     assert_eq!(written, golden::previous("sandbox"));
+}
+
+fn named(ifname: &str) -> Attachment {
+    Attachment {
+        ifname: ifname.parse().unwrap(),
+        ..Attachment::for_tests(r#"{"cniVersion":"1.0.0","type":"bridge"}"#)
+    }
+}
+
+fn names(sandbox: &Sandbox) -> Vec<&str> {
+    let attachments = sandbox.header.attachments.iter();
+    attachments.map(|it| it.ifname.as_str()).collect()
+}
+
+/// The record of a pod with net1 and net2, in a change that removes net1 and adds net3 and net4.
+fn changing(journal: &Journal) -> Sandbox {
+    let mut sandbox = Sandbox::planned(Header {
+        boot: boot_id(),
+        attachments: vec![named("net1"), named("net2")],
+        ..header()
+    });
+    for progress in &mut sandbox.progress {
+        progress.started = true;
+        progress.result = Some(result());
+    }
+    sandbox.complete = true;
+    sandbox.begin_change(vec![0], vec![named("net3"), named("net4")]);
+    journal.write(&sandbox).unwrap();
+    sandbox
+}
+
+fn found(journal: &Journal) -> Sandbox {
+    match journal.find(&header().key()).unwrap() {
+        Lookup::Found(sandbox) => *sandbox,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_change_is_on_record_before_it_begins_and_a_del_detaches_what_it_has_started() {
+    let dir = tempfile::tempdir().unwrap();
+    let journal = Journal::new(dir.path());
+    changing(&journal);
+    let sandbox = found(&journal);
+    assert!(sandbox.complete && !sandbox.is_torn);
+    assert_eq!(sandbox.header.networks, Some(NetworksDigest::default()));
+    assert_eq!(sandbox.to_detach(), [1, 0], "nothing is attached yet");
+    assert_eq!(sandbox.unfinished(), [0]);
+    let mut entry = journal.reopen(&header().key()).unwrap();
+    entry.write(&[Step::Detached(0), Step::Started(2)]).unwrap();
+    let sandbox = found(&journal);
+    assert_eq!(sandbox.to_detach(), [2, 1]);
+    assert_eq!(sandbox.unfinished(), [2]);
+    assert!(!sandbox.is_pending(1) && sandbox.is_pending(0) && sandbox.is_pending(3));
+}
+
+#[test]
+fn a_record_after_a_change_contains_only_what_is_attached() {
+    let dir = tempfile::tempdir().unwrap();
+    let journal = Journal::new(dir.path());
+    let mut sandbox = changing(&journal);
+    sandbox.progress[0].detached = true;
+    sandbox.progress[2].started = true;
+    let digest = NetworksDigest::of("b,c");
+    let sandbox = sandbox.end_change(digest.clone());
+    journal.write(&sandbox).unwrap();
+    let sandbox = found(&journal);
+    assert_eq!(names(&sandbox), ["net2", "net3"]);
+    assert_eq!(
+        (sandbox.to_detach(), sandbox.unfinished()),
+        (vec![1, 0], vec![])
+    );
+    assert!(sandbox.complete && sandbox.header.change.is_none());
+    assert_eq!(sandbox.header.networks, Some(digest));
+}
+
+#[test]
+fn golden_record_during_a_change() {
+    let dir = tempfile::tempdir().unwrap();
+    let journal = Journal::new(dir.path());
+    let mut sandbox = changing(&journal);
+    sandbox.header.boot = "boot".to_owned();
+    journal.write(&sandbox).unwrap();
+    let written = std::fs::read(dir.path().join("sandboxes/c1@eth0")).unwrap();
+    golden::assert_current("sandbox-during-a-change", &written);
 }

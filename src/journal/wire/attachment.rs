@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 
 use crate::allocation::AllocatedDevice;
 use crate::cni::{CapabilityArgs, InterfaceName, NetworkConfig, NetworkName, RawObject};
-use crate::npwg::{RequestedIp, RequestedMac};
+use crate::npwg::{NetworksDigest, RequestedIp, RequestedMac};
 use crate::plan::{self, Segment};
 
 /// One attachment.
@@ -40,6 +40,9 @@ pub(in crate::journal) struct Attachment {
     default_route: Option<Vec<IpAddr>>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     is_auxiliary: bool,
+    /// Missing for networks of the node configuration, and in the records of older releases.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    selection: Option<NetworksDigest>,
 }
 
 /// The addresses and the device that the pod requested.

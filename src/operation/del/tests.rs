@@ -27,7 +27,7 @@ impl Cluster for Unasked {
         panic!("a DEL with a record announced a question");
     }
 
-    fn ready(&self, _: Instant) -> Result<(), ClusterError> {
+    fn ready(&self, _: &Question, _: Instant) -> Result<Answer, ClusterError> {
         panic!("a DEL with a record asked whether the cluster answers");
     }
 
@@ -83,6 +83,7 @@ fn header() -> Header {
         text(),
         Some(pod),
         attachments,
+        None,
     )
 }
 
@@ -106,7 +107,7 @@ fn del_of_two_networks(succeed: bool) -> (Result<(), Failure>, usize, bool) {
         exec: &delegates,
         links: &|_| unreachable!("the pod's network namespace is gone"),
         devices: &|_| unreachable!("there is no device"),
-        retry: &|_, _| unreachable!("nothing else is owed"),
+        start_worker: &|_, _, _| unreachable!("nothing else is owed"),
         journal,
         lock_dir: dir.path().join("locks"),
         ours: Ours::this_process().unwrap(),

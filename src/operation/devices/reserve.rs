@@ -17,7 +17,8 @@ use crate::plan::{Attachment, PlanError};
 /// How long to wait for the lock of an obsolete sandbox.
 const BUSY: Duration = Duration::from_secs(1);
 
-/// Reserves every device, and every requested MAC and GUID, for the sandbox of `header`.
+/// Reserves every device, and every requested MAC and GUID, of `attachments` for the sandbox of
+/// `header`.
 ///
 /// The holder is the sandbox that has already reserved one of these. If the holder is obsolete and
 /// only its DEL is missing, this detaches the holder first. A holder is obsolete if it is from an
@@ -27,8 +28,12 @@ const BUSY: Duration = Duration::from_secs(1);
 /// # Errors
 /// Code 104 for a device, 101 for an address. The message names the holder only if the holder is in
 /// the Kubernetes namespace of this pod.
-pub(in crate::operation) fn take(context: &Context<'_>, header: &Header) -> Result<(), Failure> {
-    for attachment in &header.attachments {
+pub(in crate::operation) fn take(
+    context: &Context<'_>,
+    header: &Header,
+    attachments: &[Attachment],
+) -> Result<(), Failure> {
+    for attachment in attachments {
         for what in Exclusive::of(attachment) {
             take_one(context, header, attachment, &what)?;
         }
@@ -52,6 +57,7 @@ pub fn foresee(context: &Context<'_>, prepared: &Prepared) -> Vec<PlanError> {
         unknown(),
         pod,
         attachments,
+        None,
     );
     let mut refusals = Vec::new();
     let mut free = Vec::new();
@@ -142,8 +148,8 @@ fn earlier_holder(
     let holder = context.host.journal.other_holder(key, &unnamed)?;
     Ok(holder.filter(|holder| {
         let hardware = Hardware::of(&context.request.config);
-        let all = &holder.header.attachments;
-        let mut places = (0..).zip(all);
+        let all: Vec<&Attachment> = holder.header.attachments.iter().collect();
+        let mut places = (0..).zip(all.iter().copied());
         places.any(|(index, other)| {
             let earlier = all.get(..index).unwrap_or_default();
             Exclusive::of(other).contains(&unnamed) && hardware.segment(other, earlier) == *segment

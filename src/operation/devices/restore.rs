@@ -27,6 +27,7 @@ use crate::boot::boot_id;
 use crate::journal::{Exclusive, Header, Sandbox, Unrestored};
 use crate::kernel::{DeviceLinks, KernelError, LinkChange};
 use crate::operation::{Context, Failure, Note};
+use crate::plan::Attachment;
 use crate::verify::sriov_plugins;
 use left::{Left, Refused, forgive, open};
 
@@ -40,8 +41,8 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// The pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Reads the state of a sandbox's devices before any delegate runs, for the baseline in the record.
-/// First retries the repairs that failed on an earlier DEL, so that their leftovers do not become
+/// Reads the state of the devices of `attachments` before any delegate runs, for the baseline in the
+/// record of the sandbox. First retries the repairs that failed on an earlier DEL, so that their leftovers do not become
 /// part of the baseline.
 ///
 /// # Errors
@@ -50,9 +51,10 @@ const PAUSE: Duration = Duration::from_millis(10);
 pub(in crate::operation) fn baseline(
     context: &Context<'_>,
     header: &Header,
+    attachments: &[Attachment],
 ) -> Result<Vec<DeviceState>, Failure> {
-    let addresses = addresses(header, |_| true);
-    let mut configs = header.attachments.iter().map(|it| &it.config);
+    let addresses = addresses(attachments, |_| true);
+    let mut configs = attachments.iter().map(|it| &it.config);
     if addresses.is_empty() && configs.all(|config| sriov_plugins(config).next().is_none()) {
         return Ok(Vec::new());
     }
@@ -66,7 +68,7 @@ pub(in crate::operation) fn baseline(
     for error in &states.unreadable {
         context.note(Note::UnknownFunction(Arc::clone(error)));
     }
-    hardware.are_at_home(&header.attachments, &states)?;
+    hardware.are_at_home(attachments, &states)?;
     Ok(states.devices)
 }
 
@@ -86,7 +88,7 @@ pub(in crate::operation) fn restore(
         detached.contains(&index) || progress.is_none_or(|progress| !progress.is_owed())
     };
     let (key, journal) = (header.key(), &context.host.journal);
-    let free = addresses(header, is_free);
+    let free = addresses(&header.attachments, is_free);
     let is_ours = |device: PciAddress| journal.has(&key, &Exclusive::Device(device));
     let before = sandbox.baseline.iter();
     let before: Vec<&DeviceState> = before
@@ -125,9 +127,9 @@ fn keep(
     owed
 }
 
-/// Returns the PCI devices of the attachments whose index `of` accepts.
-fn addresses(header: &Header, of: impl Fn(usize) -> bool) -> Vec<PciAddress> {
-    let attachments = header.attachments.iter().enumerate();
+/// Returns the PCI devices of the attachments with an index that `of` accepts.
+fn addresses(attachments: &[Attachment], of: impl Fn(usize) -> bool) -> Vec<PciAddress> {
+    let attachments = attachments.iter().enumerate();
     let attachments = attachments.filter(|(index, _)| of(*index));
     let devices = attachments.filter_map(|(_, attachment)| attachment.device.as_ref()?.pci());
     devices.collect()

@@ -25,6 +25,7 @@ impl Failure {
             Failure::NotReady(_) | Failure::Lock(LockError::Busy { .. }) => code::TRY_AGAIN_LATER,
             Failure::Cluster(error) if error.is_transient() => code::TRY_AGAIN_LATER,
             Failure::Cluster(_) | Failure::OtherPod { .. } => code::CLUSTER,
+            Failure::ChangesDenied(_) => code::RESTRICTED,
             Failure::Plan(error) => error.code(),
             Failure::AlreadyAttached(_) => code::SELECTION,
             Failure::Lock(LockError::Io { .. })

@@ -6,7 +6,7 @@
 
 use crate::journal::{Key, Lock, Lookup};
 use crate::operation::detach::{self, Detachment};
-use crate::operation::{Context, Note};
+use crate::operation::{Context, Note, Work};
 
 /// Starts the retry of one failed detachment that is due, other than the detachment of `but`.
 /// Returns no outcome, because the journal keeps the detachment until a retry succeeds.
@@ -24,7 +24,7 @@ pub(in crate::operation) fn begin_one(context: &Context<'_>, but: Option<&Key>) 
     let deadline = context.request.config.deadlines.del;
     let is_begun = host.journal.postpone(&key, deadline);
     drop(lock);
-    if is_begun && let Err(cause) = (host.retry)(context, &key) {
+    if is_begun && let Err(cause) = (host.start_worker)(context, Work::Retry, &key) {
         context.note(Note::NoRetry(key.container, cause));
     }
 }

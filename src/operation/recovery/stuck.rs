@@ -13,7 +13,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use crate::cluster::PodName;
+use crate::cluster::{PodName, Question};
 use crate::cni::{NetworkConfig, PluginType};
 use crate::delegate::DelegateError;
 use crate::journal::Sandbox;
@@ -89,7 +89,13 @@ fn of_today(
     pod: Option<&PodName>,
 ) -> Option<Attachment> {
     let until = Instant::now() + ANSWERS_WITHIN;
-    if context.left() < ANSWERS_WITHIN || context.host.cluster.ready(until).is_err() {
+    if context.left() < ANSWERS_WITHIN
+        || context
+            .host
+            .cluster
+            .ready(&Question::default(), until)
+            .is_err()
+    {
         return None;
     }
     let network = networks::find(context, attachment, pod, until)?;

@@ -235,6 +235,7 @@ fn sandbox(
         args,
         inquiry::pod_name(context).ok().flatten(),
         attachments,
+        None,
     );
     let progress = results.into_iter().map(|result| Progress {
         started: true,

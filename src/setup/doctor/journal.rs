@@ -117,13 +117,6 @@ pub(super) fn look(
         };
         findings.add(aside.path.display(), problem, remedy);
     }
-    for path in journal.half_adopted() {
-        findings.add(
-            path.display(),
-            "the takeover of a pod from Multus was interrupted",
-            "nothing to do: the next GC removes the file, and the DEL of the pod takes over again",
-        );
-    }
     let count = survey.records.len();
     findings.fine(format!("{count} sandboxes on record in {dir}"));
 }

@@ -74,7 +74,14 @@ impl Lab {
     /// Everything that may be left of pods: records, debts, network namespaces, links, leases.
     fn leftovers(&self) -> Vec<String> {
         let mut left = Vec::new();
-        for folder in ["sandboxes", "owed", "quarantine", "exclusive", "publish"] {
+        for folder in [
+            "sandboxes",
+            "owed",
+            "changes",
+            "quarantine",
+            "exclusive",
+            "publish",
+        ] {
             let dir = self
                 .machine
                 .path(&format!("disk/var/lib/jackfield/{folder}"));

@@ -10,7 +10,7 @@ use crate::cluster::{
 };
 use crate::golden;
 use crate::kubelet::{ContainerDevices, DynamicDevice, PodDevices, Resource, SliceIdentity};
-use crate::npwg::{Dialect, IpamClaim};
+use crate::npwg::{Dialect, IpamClaim, NetworksDigest};
 
 fn pod() -> PodName {
     publication().pod().clone()
@@ -40,6 +40,7 @@ fn question() -> Question {
         multus_namespace: "kube-system".to_owned(),
         dialect: Dialect::V1_0,
         kubelet: Some("/var/lib/kubelet/pod-resources/kubelet.sock".into()),
+        differing: true,
         parts: true,
         patience: Default::default(),
     }
@@ -93,6 +94,17 @@ fn answer() -> Answer {
             on_node: Some(vec!["intel.com/sriov".to_owned()]),
             failure: Some("f".to_owned()),
         }),
+        differing: vec![sandbox()],
+        wants_sandboxes: true,
+    }
+}
+
+fn sandbox() -> SandboxNetworks {
+    SandboxNetworks {
+        container: "c1".parse().unwrap(),
+        ifname: "eth0".parse().unwrap(),
+        pod: Some(pod()),
+        networks: NetworksDigest::of("n"),
     }
 }
 
@@ -125,6 +137,7 @@ fn figures() -> Figures {
             owed: 1,
             unrestored: vec!["0000:01:10.0".to_owned()],
         }),
+        sandbox: Some(sandbox()),
         agent_silent: Some(30),
     }
 }
@@ -160,6 +173,10 @@ fn to_agent() -> Vec<ToAgent> {
             message: "m".to_owned(),
             is_news: true,
         }),
+        ToAgent::Sandboxes {
+            list: vec![sandbox()],
+            is_last: true,
+        },
     ]
 }
 
@@ -224,21 +241,35 @@ fn golden_messages_of_the_previous_release() {
     let mut figures = figures();
     figures.container = None;
     figures.agent_silent = None;
+    figures.sandbox = None;
     figures.networks[0].is_unknown = false;
     figures.on_record.as_mut().unwrap().unrestored.clear();
     let is_known = |message: &ToAgent| {
-        use ToAgent::{Examined, Installation, Over, Pods};
-        !matches!(message, Examined(_) | Installation(_) | Over(_) | Pods)
+        use ToAgent::{Examined, Installation, Over, Pods, Sandboxes};
+        !matches!(
+            message,
+            Examined(_) | Installation(_) | Over(_) | Pods | Sandboxes { .. }
+        )
     };
     let mut expected = to_agent();
     expected.retain(is_known);
+    for message in &mut expected {
+        if let ToAgent::Question(question) = message {
+            question.differing = false;
+        }
+    }
     expected.insert(2, ToAgent::Over(Box::new(figures)));
     assert_eq!(previous::<ToAgent>("to-agent.jsonl"), expected);
 
     let mut expected = from_agent();
     for message in &mut expected {
-        if let FromAgent::Census(census) = message {
-            census.unreachable = None;
+        match message {
+            FromAgent::Census(census) => census.unreachable = None,
+            FromAgent::Answer(answer) => {
+                answer.differing.clear();
+                answer.wants_sandboxes = false;
+            }
+            _ => {}
         }
     }
     assert_eq!(previous::<FromAgent>("from-agent.jsonl"), expected);

@@ -19,7 +19,7 @@ impl Hardware<'_> {
     pub(in crate::operation) fn segment(
         &self,
         attachment: &Attachment,
-        earlier: &[Attachment],
+        earlier: &[&Attachment],
     ) -> Segment {
         let own = || Segment::network(&attachment.label);
         match Uplink::of(attachment) {
@@ -113,6 +113,7 @@ mod tests {
         fixtures::igb().build(dir.path()).unwrap();
         let node = node(dir.path());
         let hardware = Hardware::of(&node);
+        let attachments: Vec<&Attachment> = attachments.iter().collect();
         let mut segments = Vec::new();
         for (index, attachment) in attachments.iter().enumerate() {
             let segment = hardware.segment(attachment, &attachments[..index]);

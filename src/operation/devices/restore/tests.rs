@@ -318,7 +318,8 @@ fn a_device_of_another_boot_is_not_changed() {
 fn a_device_that_another_pod_has_is_not_changed() {
     let lab = Lab::new();
     lab.with(left_by_sriov_cni, |journal| {
-        journal.give_back(&header(&boot_id()));
+        let header = header(&boot_id());
+        journal.give_back(&header.key(), &header.attachments);
         let other = Key {
             container: "c2".parse().unwrap(),
             ifname: "eth0".parse().unwrap(),

@@ -97,8 +97,6 @@ fn records_that_are_none_of_another_release_or_put_aside() {
         "journal",
         &["y@eth0.1.detached", "is detached", "remove the file"],
     );
-    setup.lab.write("journal/adopting.1", "");
-    setup.finds("journal", &["adopting.1", "was interrupted"]);
 }
 
 /// A record with another header, whole.

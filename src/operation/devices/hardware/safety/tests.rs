@@ -82,6 +82,7 @@ impl Case<'_> {
                 text(),
                 None,
                 attachments,
+                None,
             );
             journal.begin(&header).unwrap();
             let turn = Turn::take(&dir.path().join("locks"), Instant::now()).unwrap();

@@ -161,7 +161,7 @@ impl Lab {
                 device,
                 ..attachment
             });
-            baseline(context, &header)
+            baseline(context, &header, &header.attachments)
         })
     }
 
@@ -178,7 +178,7 @@ impl Lab {
             exec: &Nobody,
             links: &|_| unreachable!("the pod's namespace is gone"),
             devices: &devices,
-            retry: &|_, _| unreachable!("nothing is owed"),
+            start_worker: &|_, _, _| unreachable!("nothing is owed"),
             journal,
             lock_dir: self.dir.path().join("locks"),
             ours: Ours::this_process().unwrap(),
@@ -212,7 +212,7 @@ impl Lab {
                 .unwrap()
                 .is_none()
         );
-        let baseline = baseline(context, &header).unwrap();
+        let baseline = baseline(context, &header, &header.attachments).unwrap();
         assert_eq!(baseline.len(), 1);
         let mut sandbox = Sandbox::planned(header);
         sandbox.baseline = baseline;
@@ -266,6 +266,7 @@ pub(super) fn header(boot: &str) -> Header {
         text(),
         None,
         attachments,
+        None,
     )
 }
 

@@ -1,27 +1,27 @@
-//! Carries out an ADD: attaches one network after another. Before each change, ADD records in the
-//! journal what it is about to do.
+//! Attaches the networks of a new pod, or further networks of a running pod, one after another.
+//! Before each step, records in the journal what it is about to do.
 
 use std::borrow::Cow;
 use std::time::Instant;
 
-use super::{Added, KEPT_FOR_UNWINDING};
-use crate::cluster::{ClusterError, Event, Phase, Publication};
+use super::delegates::Delegates;
+use super::devices::{functions, hardware::Hardware};
+use super::prepare::Prepared;
+use super::proof::{self, Shown};
+use super::{Context, Failure, default_route};
+use crate::cluster::{Event, Phase};
 use crate::cni::CniResult;
 use crate::delegate::Binaries;
 use crate::journal::{Entry, Sandbox, Step};
 use crate::kernel::{PodLinks, PodNetns};
-use crate::npwg::StatusEntry;
-use crate::operation::delegates::Delegates;
-use crate::operation::detach::{self, Detachment};
-use crate::operation::devices::{functions, hardware::Hardware};
-use crate::operation::prepare::Prepared;
-use crate::operation::proof::{self, Shown};
-use crate::operation::{Context, Failure, Note, default_route, network_status};
 use crate::plan::Attachment;
 use crate::verify::Masters;
 
-/// An ADD in progress.
-pub(super) struct Adding<'a> {
+/// Attaching leaves a quarter of the time unused, for detaching after a failure.
+pub(super) const KEPT_FOR_DETACHING: u32 = 4;
+
+/// Attaching in progress.
+pub(super) struct Attaching<'a> {
     pub(super) context: &'a Context<'a>,
     pub(super) netns: &'a PodNetns,
     pub(super) links: &'a mut dyn PodLinks,
@@ -33,22 +33,28 @@ pub(super) struct Adding<'a> {
     pub(super) previous: Option<CniResult>,
     /// The events for the pod's owner.
     pub(super) events: Vec<Event>,
-    /// What network-status reports about each verified attachment in addition to its result.
+    /// What network-status reports about each attachment in addition to its result, for the
+    /// attachments that are verified so far.
     pub(super) shown: Vec<Shown>,
 }
 
-impl Adding<'_> {
-    /// Attaches and verifies every network of the plan, and publishes the network-status.
+impl Attaching<'_> {
+    /// Attaches and verifies the networks of the plan, and sets their default routes. Their indices
+    /// in the record begin with `first`.
     ///
     /// # Errors
-    /// The first failure. The caller must then [roll back](Adding::unwind) the ADD.
-    pub(super) fn attach_all(&mut self, prepared: &Prepared) -> Result<Added, Failure> {
+    /// The first failure. The caller must then detach what was started.
+    pub(super) fn attach_networks(
+        &mut self,
+        prepared: &Prepared,
+        first: usize,
+    ) -> Result<(), Failure> {
         if !self.sandbox.baseline.is_empty() {
             let step = Step::Baseline(Cow::Borrowed(&self.sandbox.baseline));
             self.entry.write(&[step]).map_err(Failure::JournalStep)?;
         }
-        let time = self.context.sparing(KEPT_FOR_UNWINDING);
-        for (index, (attachment, binaries)) in prepared.attachments.iter().enumerate() {
+        let time = self.context.sparing(KEPT_FOR_DETACHING);
+        for (index, (attachment, binaries)) in (first..).zip(&prepared.attachments) {
             self.step(&[Step::Started(index)])?;
             self.sandbox.progress[index].started = true;
             let attached = self.attach(&time, index, attachment, binaries);
@@ -62,19 +68,10 @@ impl Adding<'_> {
         self.warn(warnings);
         // Replace the default routes last, because each network may add default routes that must be
         // replaced too.
-        for (index, attachment) in prepared.attachments().enumerate() {
+        for (index, attachment) in (first..).zip(prepared.attachments()) {
             self.route(index, attachment)?;
         }
-        let mut results = default_route::answered(&self.sandbox);
-        let addresses = self.context.request.config.status_addresses;
-        let status = network_status::entries(&self.sandbox, &results, &self.shown, addresses);
-        // Record `Complete` before publishing. Otherwise an ADD that is already published could
-        // still fail because its last step cannot be recorded.
-        self.step(&[Step::Complete])?;
-        self.publish(prepared, &status)?;
-        let result = results.first_mut().and_then(Option::take);
-        let result = result.unwrap_or_default();
-        Ok(Added { result, status })
+        Ok(())
     }
 
     /// Makes one attachment and verifies it.
@@ -143,33 +140,9 @@ impl Adding<'_> {
         applied
     }
 
-    fn publish(&mut self, prepared: &Prepared, status: &[StatusEntry]) -> Result<(), Failure> {
-        let Some(pod) = &prepared.pod else {
-            return Ok(());
-        };
-        self.events.push(network_status::added(&self.sandbox));
-        let status = Some(status.to_vec());
-        let events = std::mem::take(&mut self.events);
-        let publication = Publication::new(pod.clone(), status, events);
-        let host = self.context.host;
-        let until = self.context.sparing(KEPT_FOR_UNWINDING).deadline;
-        let publish = || host.cluster.publish(&publication, until);
-        match host.stopwatch.during(Phase::Publish, publish) {
-            Err(error @ ClusterError::Event(_)) => self.context.note(Note::Tolerated(error.into())),
-            published => published?,
-        }
-        Ok(())
-    }
-
-    fn step(&mut self, steps: &[Step<'_>]) -> Result<(), Failure> {
+    pub(super) fn step(&mut self, steps: &[Step<'_>]) -> Result<(), Failure> {
         let stopwatch = self.context.host.stopwatch;
         let written = stopwatch.during(Phase::Journal, || self.entry.write(steps));
         written.map_err(Failure::JournalStep)
-    }
-
-    /// Detaches everything that was attached. Returns `cause`, extended by the failures to detach.
-    pub(super) fn unwind(self, cause: Failure) -> Failure {
-        let detached = detach::detach(self.context, self.sandbox, Detachment::Unwinding);
-        cause.after_cleanup(detached)
     }
 }

@@ -1,0 +1,230 @@
+//! The sandboxes that are attached on this node, and the pods among them with a changed annotation.
+//!
+//! Each ADD, DEL and change reports its sandbox. After the agent has restarted, the next STATUS sends
+//! the list of all sandboxes. The agent reads no journal.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use super::cache::ObjectCache;
+use crate::cluster::api::PodView;
+use crate::cluster::{Answer, PodName, SandboxNetworks};
+use crate::cni::{ContainerId, InterfaceName};
+use crate::npwg::{NetworksDigest, ObjectRef};
+
+/// The most sandboxes that the agent keeps.
+const MOST: usize = 4096;
+/// The most sandboxes that one answer names.
+const MOST_DIFFERING: usize = 256;
+
+/// The attached sandboxes.
+#[derive(Debug, Default)]
+pub(super) struct AttachedSandboxes {
+    attached: RefCell<HashMap<(ContainerId, InterfaceName), Attached>>,
+    is_listed: Cell<bool>,
+}
+
+#[derive(Debug)]
+struct Attached {
+    pod: PodName,
+    /// The digest of the annotation with which the attachments agree.
+    networks: NetworksDigest,
+    /// When the annotation changed, and its digest; `None` while the attachments agree with it.
+    changed: Option<(Instant, NetworksDigest)>,
+}
+
+impl AttachedSandboxes {
+    /// Takes the report of a call, and compares its sandbox with the pods in `pods`. Returns how long
+    /// the annotation differed from the attachments, if the call has just changed the attachments.
+    pub(super) fn report(
+        &self,
+        sandbox: SandboxNetworks,
+        pods: &ObjectCache<PodView>,
+    ) -> Option<Duration> {
+        let mut attached = self.attached.borrow_mut();
+        let key = (sandbox.container, sandbox.ifname);
+        let Some(pod) = sandbox.pod else {
+            attached.remove(&key);
+            return None;
+        };
+        if attached.len() >= MOST && !attached.contains_key(&key) {
+            // The next STATUS sends the list again. It leaves out what is detached by now.
+            attached.clear();
+            self.is_listed.set(false);
+        }
+        let mut current = Attached {
+            pod,
+            networks: sandbox.networks,
+            changed: None,
+        };
+        let object = ObjectRef::new(&current.pod.namespace, &current.pod.name);
+        if let Some(pod) = object.ok().and_then(|object| pods.get(&object)) {
+            current.compare(&pod);
+        }
+        let before = attached.insert(key, current);
+        before?.changed.map(|(since, _)| since.elapsed())
+    }
+
+    /// Takes a part of the list of all sandboxes.
+    pub(super) fn list(
+        &self,
+        list: Vec<SandboxNetworks>,
+        is_last: bool,
+        pods: &ObjectCache<PodView>,
+    ) {
+        for sandbox in list {
+            // A report is newer than the list.
+            let key = (sandbox.container.clone(), sandbox.ifname.clone());
+            if !self.attached.borrow().contains_key(&key) {
+                self.report(sandbox, pods);
+            }
+        }
+        self.is_listed.set(is_last);
+    }
+
+    /// Compares the sandboxes of a pod with a new version of the pod.
+    pub(super) fn observe(&self, object: &ObjectRef, pod: &PodView) {
+        for attached in self.attached.borrow_mut().values_mut() {
+            if attached.pod.namespace == object.namespace() && attached.pod.name == object.name() {
+                attached.compare(pod);
+            }
+        }
+    }
+
+    /// Adds to an answer the sandboxes whose pods have a changed annotation.
+    pub(super) fn complete(&self, answer: &mut Answer) {
+        answer.wants_sandboxes = !self.is_listed.get();
+        let attached = self.attached.borrow();
+        let differing = attached
+            .iter()
+            .filter_map(|((container, ifname), attached)| {
+                let (_, networks) = attached.changed.as_ref()?;
+                Some(SandboxNetworks {
+                    networks: networks.clone(),
+                    ..SandboxNetworks::gone(container, ifname)
+                })
+            });
+        answer.differing.extend(differing.take(MOST_DIFFERING));
+    }
+}
+
+impl Attached {
+    /// Compares the attachments with the annotation of the pod.
+    fn compare(&mut self, pod: &PodView) {
+        let is_same = !pod.is_partial && pod.identity.is(self.pod.uid.as_deref());
+        let networks = pod.annotations.digest();
+        let since = self.changed.take().map(|(since, _)| since);
+        if is_same && networks != self.networks {
+            self.changed = Some((since.unwrap_or_else(Instant::now), networks));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster::PodAnnotations;
+    use crate::cluster::identity::Identity;
+
+    fn sandbox(container: &str, networks: Option<&str>) -> SandboxNetworks {
+        let pod = networks.map(|_| PodName {
+            namespace: "demo".into(),
+            name: "web".into(),
+            uid: Some("u1".into()),
+        });
+        SandboxNetworks {
+            container: container.parse().unwrap(),
+            ifname: "eth0".parse().unwrap(),
+            pod,
+            networks: networks.map(NetworksDigest::of).unwrap_or_default(),
+        }
+    }
+
+    fn pod(uid: &str, networks: &str) -> PodView {
+        PodView {
+            identity: Identity::new(uid, &Default::default()),
+            annotations: PodAnnotations {
+                networks: Some(networks.into()),
+                default_network: None,
+            },
+            ..PodView::default()
+        }
+    }
+
+    /// The pods of the node: one pod with this annotation.
+    fn pods(networks: &str) -> ObjectCache<PodView> {
+        let pods = ObjectCache::default();
+        pods.put("demo/web".parse().unwrap(), Some(pod("u1", networks)));
+        pods
+    }
+
+    /// The containers of the sandboxes that an answer names, sorted.
+    fn differing(sandboxes: &AttachedSandboxes) -> Vec<String> {
+        let mut answer = Answer::default();
+        sandboxes.complete(&mut answer);
+        let named = answer.differing.iter().map(|it| it.container.to_string());
+        let mut named: Vec<String> = named.collect();
+        named.sort();
+        named
+    }
+
+    fn wants_list(sandboxes: &AttachedSandboxes) -> bool {
+        let mut answer = Answer::default();
+        sandboxes.complete(&mut answer);
+        answer.wants_sandboxes
+    }
+
+    #[test]
+    fn only_a_sandbox_of_the_same_pod_with_another_annotation_differs() {
+        let sandboxes = AttachedSandboxes::default();
+        let web = "demo/web".parse().unwrap();
+        sandboxes.report(sandbox("c1", Some("a")), &ObjectCache::default());
+        for (uid, networks, expected) in [("u1", "a", 0), ("u1", "a,b", 1), ("u2", "a,b", 0)] {
+            sandboxes.observe(&web, &pod(uid, networks));
+            assert_eq!(differing(&sandboxes).len(), expected, "{uid} {networks}");
+        }
+        sandboxes.observe(&web, &pod("u1", "a,b"));
+        let mut answer = Answer::default();
+        sandboxes.complete(&mut answer);
+        assert_eq!(answer.differing[0].networks, NetworksDigest::of("a,b"));
+        let pods = pods("a,b");
+        let changed = sandboxes.report(sandbox("c1", Some("a,b")), &pods);
+        assert!(changed.is_some(), "the change took some time");
+        assert!(differing(&sandboxes).is_empty());
+        assert!(
+            sandboxes
+                .report(sandbox("c1", Some("a,b")), &pods)
+                .is_none()
+        );
+        sandboxes.report(sandbox("c1", Some("c")), &pods);
+        assert_eq!(differing(&sandboxes), ["c1"]);
+        sandboxes.report(sandbox("c1", None), &pods);
+        assert!(differing(&sandboxes).is_empty());
+    }
+
+    #[test]
+    fn the_list_is_wanted_until_its_last_part_and_never_replaces_a_report() {
+        let sandboxes = AttachedSandboxes::default();
+        let pods = pods("b");
+        assert!(wants_list(&sandboxes));
+        sandboxes.report(sandbox("c1", Some("b")), &pods);
+        sandboxes.list(vec![sandbox("c1", Some("a"))], false, &pods);
+        assert!(wants_list(&sandboxes));
+        sandboxes.list(vec![sandbox("c2", Some("a"))], true, &pods);
+        assert!(!wants_list(&sandboxes));
+        assert_eq!(differing(&sandboxes), ["c2"]);
+    }
+
+    #[test]
+    fn more_sandboxes_than_the_agent_keeps_are_listed_again() {
+        let sandboxes = AttachedSandboxes::default();
+        let pods = pods("a");
+        sandboxes.list(Vec::new(), true, &pods);
+        for number in 0..=MOST {
+            sandboxes.report(sandbox(&format!("c{number}"), Some("a")), &pods);
+        }
+        assert!(sandboxes.attached.borrow().len() < MOST);
+        assert!(wants_list(&sandboxes));
+    }
+}

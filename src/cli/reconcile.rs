@@ -1,0 +1,145 @@
+//! `reconcile`: changes the networks of running pods, so that they agree with the annotations. For
+//! runtimes that do not call STATUS, and for people.
+
+use serde_json::{Value, json};
+
+use super::{CommandError, NodeArgs, Output, call, no_findings, note, pod, print, print_json};
+use crate::cni::RawObject;
+use crate::journal::{Journal, Key};
+use crate::npwg::ObjectRef;
+use crate::operation::change::{self, Changed};
+use crate::operation::{Context, Failure};
+use crate::plan::NetworkPlace;
+use crate::plugin::{self, with_host};
+use crate::request::NodeConfig;
+
+/// The name of a change in logs and metrics, where other calls have their CNI verb.
+const VERB: &str = "RECONCILE";
+
+#[derive(Debug, clap::Args)]
+pub(super) struct ReconcileArgs {
+    #[command(flatten)]
+    node: NodeArgs,
+    /// Only this pod
+    #[arg(long, value_name = "NS/NAME", value_parser = super::pod)]
+    pod: Option<ObjectRef>,
+    /// Show what would change; change nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Output format
+    #[arg(short, long, value_enum, default_value_t = Output::Table)]
+    output: Output,
+}
+
+pub(super) fn reconcile(args: &ReconcileArgs) -> Result<(), CommandError> {
+    let conf = call::read_conf(&args.node.conf)?;
+    let config = NodeConfig::parse(&conf)
+        .map_err(|cause| CommandError::Conf(args.node.conf.clone(), Box::new(cause.into())))?;
+    config.warnings.iter().for_each(|line| note(line));
+    let journal = Journal::new(&config.journal_dir);
+    let mut sandboxes = journal.networks().map_err(Failure::from)?;
+    if let Some(wanted) = &args.pod {
+        sandboxes.retain(|it| {
+            it.pod
+                .as_ref()
+                .is_some_and(|pod| pod.to_string() == wanted.to_string())
+        });
+        if sandboxes.is_empty() {
+            return Err(CommandError::NotAttached(wanted.clone()));
+        }
+    }
+    let act = if args.dry_run {
+        change::foresee
+    } else {
+        change::change
+    };
+    let mut outcomes = Vec::new();
+    let mut failed = false;
+    for sandbox in sandboxes {
+        let (Some(pod), container, ifname) = (sandbox.pod, sandbox.container, sandbox.ifname)
+        else {
+            continue;
+        };
+        let key = Key { container, ifname };
+        match run(
+            &journal,
+            &key,
+            &args.node.cni_path,
+            conf.clone(),
+            act,
+            &note,
+        ) {
+            Ok(changed) if changed.is_empty() => {}
+            Ok(changed) => outcomes.push((pod.to_string(), changed)),
+            Err(failure) => {
+                failed = true;
+                note(&format!("pod {pod}: {failure}"));
+            }
+        }
+    }
+    show(args.output, &outcomes)?;
+    if outcomes.is_empty() && !failed && args.output == Output::Table {
+        print(["nothing to change"])?;
+    }
+    no_findings(!failed)
+}
+
+/// Runs `act` for a sandbox, with the request that the runtime made for its ADD. Passes each note of
+/// the call to `warn`, and reports the call to the agent.
+///
+/// # Errors
+/// The failure of `act`.
+pub(super) fn run(
+    journal: &Journal,
+    key: &Key,
+    cni_path: &str,
+    conf: RawObject,
+    act: fn(&Context<'_>) -> Result<Changed, Failure>,
+    warn: &dyn Fn(&str),
+) -> Result<Changed, CommandError> {
+    let Some(header) = journal.header(key) else {
+        return Ok(Changed::default());
+    };
+    let request = change::request(&header, cni_path, conf);
+    let request = request.map_err(|cause| CommandError::Call(Box::new(cause)))?;
+    let outcome = with_host(&request.config, |host| {
+        let context = Context::new(host, &request, request.config.deadlines.add);
+        let outcome = act(&context);
+        context
+            .notes()
+            .iter()
+            .for_each(|note| warn(&note.to_string()));
+        let failure = outcome.as_ref().err().map(Failure::to_cni);
+        plugin::report(host, &request, VERB, failure.as_ref());
+        outcome
+    });
+    Ok(outcome?)
+}
+
+fn show(output: Output, outcomes: &[(String, Changed)]) -> Result<(), CommandError> {
+    let place = |place: &NetworkPlace| place.to_string();
+    if output == Output::Json {
+        let document = outcomes.iter().map(|(pod, changed)| {
+            json!({
+                "pod": pod,
+                "detached": changed.detached.iter().map(place).collect::<Vec<_>>(),
+                "attached": changed.attached.iter().map(place).collect::<Vec<_>>(),
+                "status": changed.status,
+            })
+        });
+        return print_json(&Value::from_iter(document));
+    }
+    let mut lines = Vec::new();
+    for (pod, changed) in outcomes {
+        let acts = [("detach", &changed.detached), ("attach", &changed.attached)];
+        for (act, places) in acts {
+            lines.extend(
+                places
+                    .iter()
+                    .map(|place| format!("pod {pod}: {act} {place}")),
+            );
+        }
+        lines.extend(pod::rows(&changed.status));
+    }
+    print(lines)
+}

@@ -1,0 +1,85 @@
+//! `retry` and `change`: work on one sandbox. The plugin starts these commands during a call of the
+//! runtime, and does not wait for them.
+
+use std::io;
+
+use super::CommandError;
+use super::reconcile;
+use crate::cni::{ContainerId, InterfaceName, RawObject};
+use crate::journal::{Journal, Key};
+use crate::operation::{self, Context, recovery};
+use crate::plugin::with_host;
+use crate::request::{Call, NodeConfig, Request, RequestError, read_stdin};
+
+/// The sandbox that a worker works on.
+#[derive(Debug, clap::Args)]
+pub(super) struct WorkerArgs {
+    /// The runtime's ID of the sandbox
+    container: ContainerId,
+    /// The cluster network's interface in the pod
+    ifname: InterfaceName,
+}
+
+impl WorkerArgs {
+    fn key(&self) -> Key {
+        Key {
+            container: self.container.clone(),
+            ifname: self.ifname.clone(),
+        }
+    }
+}
+
+pub(super) fn retry(args: &WorkerArgs) -> Result<(), CommandError> {
+    let key = args.key();
+    let request = read_conf().and_then(|conf| request(&key, conf));
+    let request = request.map_err(|cause| CommandError::Call(Box::new(cause)))?;
+    let outcome = with_host(&request.config, |host| {
+        let context = Context::new(host, &request, request.config.deadlines.del);
+        recovery::retry::retry(&context, &key);
+        let (container, ifname) = (&key.container, &key.ifname);
+        let place = format!("retry of container {container}, interface {ifname}");
+        for note in context.notes().iter() {
+            request.config.log.warn(&place, &note.to_string());
+        }
+        Ok(())
+    });
+    Ok(outcome?)
+}
+
+pub(super) fn change(args: &WorkerArgs) -> Result<(), CommandError> {
+    let invalid = |cause| CommandError::Call(Box::new(cause));
+    let conf = read_conf().map_err(invalid)?;
+    let config = NodeConfig::parse(&conf).map_err(|cause| invalid(cause.into()))?;
+    let journal = Journal::new(&config.journal_dir);
+    let path = std::env::var("CNI_PATH").unwrap_or_default();
+    let place = format!(
+        "change of container {}, interface {}",
+        args.container, args.ifname
+    );
+    let warn = |line: &str| config.log.warn(&place, line);
+    let act = operation::change::change;
+    let changed = reconcile::run(&journal, &args.key(), &path, conf, act, &warn);
+    // Nobody reads the exit code or stderr of this process.
+    changed.inspect_err(|failure| config.log.warn(&place, &failure.to_string()))?;
+    Ok(())
+}
+
+/// Leaves the session of the runtime, so that no signal to that session ends this process, and reads
+/// the node configuration.
+fn read_conf() -> Result<RawObject, RequestError> {
+    // This process is no group leader, so the call succeeds.
+    let _ = rustix::process::setsid();
+    let stdin = read_stdin(io::stdin().lock())?;
+    RawObject::parse_stdin(&stdin).map_err(RequestError::of_stdin)
+}
+
+fn request(key: &Key, conf: RawObject) -> Result<Request, RequestError> {
+    let call = Call::read(|wanted| match wanted {
+        "CNI_COMMAND" => Some("DEL".to_owned()),
+        "CNI_CONTAINERID" => Some(key.container.to_string()),
+        "CNI_IFNAME" => Some(key.ifname.to_string()),
+        "CNI_PATH" => std::env::var("CNI_PATH").ok(),
+        _ => None,
+    })?;
+    Request::for_people(call, conf)
+}

@@ -1,0 +1,36 @@
+//! The sandboxes that Jackfield attached, for the agent. The agent compares them with the annotations
+//! of their pods.
+
+use serde::{Deserialize, Serialize};
+
+use super::PodName;
+use crate::cni::{ContainerId, InterfaceName};
+use crate::npwg::NetworksDigest;
+
+/// A sandbox, and the annotation with which its attachments agree.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SandboxNetworks {
+    /// `CNI_CONTAINERID`.
+    pub container: ContainerId,
+    /// `CNI_IFNAME`.
+    pub ifname: InterfaceName,
+    /// The pod. `None` in a report that the sandbox is not attached, and in an answer of the agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pod: Option<PodName>,
+    /// In a report, the digest of the annotation with which the attachments agree. In an answer of
+    /// the agent, the digest of the pod's annotation.
+    #[serde(default)]
+    pub networks: NetworksDigest,
+}
+
+impl SandboxNetworks {
+    /// The report that a sandbox is not attached.
+    pub fn gone(container: &ContainerId, ifname: &InterfaceName) -> SandboxNetworks {
+        SandboxNetworks {
+            container: container.clone(),
+            ifname: ifname.clone(),
+            pod: None,
+            networks: NetworksDigest::default(),
+        }
+    }
+}

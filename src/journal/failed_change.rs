@@ -1,0 +1,115 @@
+//! Failed changes of the networks of running pods. A STATUS retries a failed change after a pause.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::owed::{is_due, now};
+use super::{Journal, JournalError, Key};
+use crate::npwg::NetworksDigest;
+
+/// Half of the pause after the first failure. The pause doubles with each attempt.
+const FIRST_WAIT: Duration = Duration::from_secs(1);
+/// The longest pause between two attempts.
+const LONGEST_WAIT: Duration = Duration::from_secs(300);
+/// The folder of the markers.
+pub(super) const FOLDER: &str = "changes";
+
+/// A change of networks that failed.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct FailedChange {
+    /// The digest of the annotation that Jackfield tried to carry out.
+    networks: NetworksDigest,
+    /// The number of failed attempts for this annotation.
+    attempts: u32,
+    /// When the retry is due, in seconds since the epoch.
+    due: u64,
+}
+
+impl Journal {
+    /// Records that a change to the annotation with the digest `networks` failed, and schedules the
+    /// retry.
+    ///
+    /// # Errors
+    /// Code 109.
+    pub fn fail_change(&self, key: &Key, networks: NetworksDigest) -> Result<(), JournalError> {
+        let before = self.failed_change(key);
+        let before = before.filter(|failed| failed.networks == networks);
+        let attempts = before.map_or(0, |it| it.attempts).saturating_add(1);
+        let wait = FIRST_WAIT.saturating_mul(1 << attempts.min(16));
+        let failed = FailedChange {
+            networks,
+            attempts,
+            due: now().saturating_add(wait.min(LONGEST_WAIT).as_secs()),
+        };
+        self.put(FOLDER, &key.file_name(), &failed)
+    }
+
+    /// Whether a change to the annotation with the digest `networks` may be tried now. True unless
+    /// the same change failed a short time ago.
+    pub fn may_change(&self, key: &Key, networks: &NetworksDigest) -> bool {
+        let failed = self.failed_change(key);
+        let failed = failed.filter(|failed| failed.networks == *networks);
+        failed.is_none_or(|failed| is_due(failed.due, now(), LONGEST_WAIT))
+    }
+
+    /// Forgets the failures of the sandbox's last change.
+    pub fn settle_change(&self, key: &Key) {
+        self.discard(FOLDER, &key.file_name());
+    }
+
+    fn failed_change(&self, key: &Key) -> Option<FailedChange> {
+        self.get(FOLDER, &key.file_name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::golden;
+
+    fn key() -> Key {
+        Key {
+            container: "c1".parse().unwrap(),
+            ifname: "eth0".parse().unwrap(),
+        }
+    }
+
+    #[test]
+    fn golden_failed_change() {
+        let dir = tempfile::tempdir().unwrap();
+        let journal = Journal::new(dir.path());
+        let failed = FailedChange {
+            networks: NetworksDigest::of("net-a"),
+            attempts: 2,
+            due: 1_000_004,
+        };
+        journal.put(FOLDER, "c1@eth0", &failed).unwrap();
+        let written = std::fs::read(dir.path().join("changes/c1@eth0")).unwrap();
+        golden::assert_current("failed-change.json", &written);
+    }
+
+    #[test]
+    fn a_failed_change_waits_unless_the_annotation_changes() {
+        let dir = tempfile::tempdir().unwrap();
+        let journal = Journal::new(dir.path());
+        let (tried, other) = (NetworksDigest::of("net-a"), NetworksDigest::of("net-b"));
+        assert!(journal.may_change(&key(), &tried));
+        for attempts in 1..4 {
+            journal.fail_change(&key(), tried.clone()).unwrap();
+            let failed = journal.failed_change(&key()).unwrap();
+            assert_eq!(failed.attempts, attempts);
+            // The clock may advance by a second between the two readings.
+            assert!((1..=1 << attempts).contains(&(failed.due - now())));
+        }
+        assert!(!journal.may_change(&key(), &tried));
+        assert!(journal.may_change(&key(), &other));
+        for _ in 0..20 {
+            journal.fail_change(&key(), tried.clone()).unwrap();
+        }
+        let failed = journal.failed_change(&key()).unwrap();
+        assert!(failed.due <= now() + 300, "{failed:?}");
+        journal.settle_change(&key());
+        assert!(journal.may_change(&key(), &tried));
+    }
+}

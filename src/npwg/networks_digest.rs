@@ -1,0 +1,26 @@
+//! Digests of texts that select networks. They show whether a pod's selection has changed.
+
+use ring::digest::{SHA256, digest};
+use serde::{Deserialize, Serialize};
+
+use crate::bounded;
+
+/// The length of a digest, in hexadecimal digits.
+const LENGTH: usize = 32;
+
+/// The digest of an annotation that selects networks, or of one element of the annotation.
+///
+/// The default differs from the digest of every text. A sandbox with the default matches no
+/// annotation, for example because a change of its networks failed halfway.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct NetworksDigest(#[serde(deserialize_with = "bounded::text::<_, LENGTH>")] String);
+
+impl NetworksDigest {
+    /// Returns the digest of a text.
+    pub fn of(text: &str) -> NetworksDigest {
+        let hash = digest(&SHA256, text.as_bytes());
+        let bytes = hash.as_ref().iter().take(LENGTH / 2);
+        NetworksDigest(bytes.map(|byte| format!("{byte:02x}")).collect())
+    }
+}

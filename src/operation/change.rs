@@ -1,0 +1,365 @@
+//! Changes the networks of a running pod, so that its attachments agree with its annotation. The
+//! cluster network and the other networks of the node configuration stay as they are.
+//!
+//! ```text
+//! compare ▶ record the intent ▶ detach what is no longer selected ▶ attach what is new ▶ publish
+//! ```
+//!
+//! The record contains the intent until the change is complete ([`PendingChange`]). If this process
+//! is killed, a DEL detaches everything that it may have started, and the next change first detaches
+//! what the interrupted change began.
+//!
+//! [`PendingChange`]: crate::journal::PendingChange
+
+pub mod workers;
+
+use std::path::Path;
+
+use super::attach::Attaching;
+use super::detach::{self, Detachment};
+use super::devices::{reserve, restore};
+use super::prepare::{self, Change, Prepared};
+use super::proof::{self, Proof};
+use super::recovery::retire::has_netns;
+use super::{Context, Failure, Note, default_route, network_status};
+use crate::baseline::DeviceState;
+use crate::boot::boot_id;
+use crate::cluster::{Event, Phase, SandboxNetworks};
+use crate::cni::RawObject;
+use crate::journal::{Header, Key, Lookup, Sandbox};
+use crate::kernel::{PodLinks, PodNetns, capabilities};
+use crate::npwg::{NetworksDigest, StatusEntry};
+use crate::plan::{NetworkPlace, Reason};
+use crate::request::{Call, NodeConfig, Request, RequestError, Strictness};
+use crate::verify::Masters;
+
+/// The outcome of a change.
+#[derive(Debug, Default)]
+pub struct Changed {
+    /// The detached networks.
+    pub detached: Vec<NetworkPlace>,
+    /// The attached networks.
+    pub attached: Vec<NetworkPlace>,
+    /// The published status of every attachment, if anything has changed.
+    pub status: Vec<StatusEntry>,
+}
+
+impl Changed {
+    /// Whether no network was detached or attached.
+    pub fn is_empty(&self) -> bool {
+        self.detached.is_empty() && self.attached.is_empty()
+    }
+}
+
+/// Builds the request for a change of the sandbox with the record `header`, as the runtime would for
+/// an ADD. `conf` is the node configuration.
+///
+/// # Errors
+/// If the node configuration is invalid.
+pub fn request(header: &Header, cni_path: &str, conf: RawObject) -> Result<Request, RequestError> {
+    let call = Call::read(|wanted| match wanted {
+        "CNI_COMMAND" => Some("ADD".to_owned()),
+        "CNI_CONTAINERID" => Some(header.container.to_string()),
+        "CNI_IFNAME" => Some(header.ifname.to_string()),
+        "CNI_NETNS" => Some(header.netns.clone()),
+        "CNI_ARGS" => Some(header.args.clone()),
+        "CNI_PATH" => Some(cni_path.to_owned()),
+        _ => None,
+    })?;
+    Request::for_people(call, conf)
+}
+
+/// Returns what [`change`] would detach and attach. Changes nothing.
+///
+/// # Errors
+/// As [`change`].
+pub fn foresee(context: &Context<'_>) -> Result<Changed, Failure> {
+    let key = context.key()?;
+    let _lock = context.lock(&key.container)?;
+    let Some(sandbox) = running(context, &key)? else {
+        return Ok(Changed::default());
+    };
+    let change = prepare(context, &sandbox)?;
+    Ok(changed(&sandbox.header, &change))
+}
+
+/// Detaches the networks that the pod no longer selects, and attaches the networks that it selects
+/// in addition. Does nothing if the sandbox is not attached.
+///
+/// # Errors
+/// Any failure of a step. What the change has attached is then detached again. Networks that the pod
+/// no longer selects stay detached. The journal records the failure, and the pod gets an event.
+pub fn change(context: &Context<'_>) -> Result<Changed, Failure> {
+    capabilities::require()?;
+    let key = context.key()?;
+    let _lock = context.lock(&key.container)?;
+    let Some(sandbox) = running(context, &key)? else {
+        context
+            .host
+            .stopwatch
+            .sandbox(SandboxNetworks::gone(&key.container, &key.ifname));
+        return Ok(Changed::default());
+    };
+    let pod = sandbox.header.pod.clone();
+    let mut networks = NetworksDigest::default();
+    let outcome = change_locked(context, sandbox, &mut networks);
+    let journal = &context.host.journal;
+    match &outcome {
+        Ok(_) => {
+            journal.settle_change(&key);
+            context.host.stopwatch.sandbox(SandboxNetworks {
+                container: key.container,
+                ifname: key.ifname,
+                pod,
+                networks,
+            });
+        }
+        Err(failure) => {
+            if let Err(cause) = journal.fail_change(&key, networks) {
+                context.note(Note::Tolerated(cause.into()));
+            }
+            let event = Event::warning("FailedNetworkChange", failure.in_full());
+            // The caller gets the failure in any case.
+            let _ = context.tell(pod.as_ref(), vec![event]);
+        }
+    }
+    outcome
+}
+
+/// Returns the sandbox if its pod is running: its ADD is complete, its network namespace exists, and
+/// no detachment is owed.
+fn running(context: &Context<'_>, key: &Key) -> Result<Option<Sandbox>, Failure> {
+    let journal = &context.host.journal;
+    let Lookup::Found(sandbox) = journal.find(key)? else {
+        return Ok(None);
+    };
+    let header = &sandbox.header;
+    let is_running = sandbox.complete
+        && !sandbox.is_torn
+        && header.boot == boot_id()
+        && has_netns(header)
+        && header.pod.is_some()
+        && journal.owed(key).is_none();
+    Ok(is_running.then_some(*sandbox))
+}
+
+/// Compares the sandbox with the annotation of its pod.
+///
+/// # Errors
+/// If the node configuration forbids changes in the pod's namespace, or if the cluster does not
+/// answer.
+fn prepare(context: &Context<'_>, sandbox: &Sandbox) -> Result<Change, Failure> {
+    let config = &context.request.config;
+    let namespace = sandbox.header.pod.as_ref().map(|pod| &pod.namespace);
+    if let Some(namespace) = namespace.filter(|it| !config.allows_changes(it)) {
+        return Err(Failure::ChangesDenied(namespace.clone()));
+    }
+    prepare::change(context, &sandbox.header)
+}
+
+fn change_locked(
+    context: &Context<'_>,
+    sandbox: Sandbox,
+    networks: &mut NetworksDigest,
+) -> Result<Changed, Failure> {
+    let sandbox = settle(context, sandbox)?;
+    let mut change = prepare(context, &sandbox)?;
+    *networks = change.prepared.networks.clone();
+    context.note_warnings(&change.prepared.events);
+    if !change.prepared.problems.is_empty() {
+        let problems = std::mem::take(&mut change.prepared.problems);
+        Failure::of(problems.into_iter().map(Failure::from).collect())?;
+    }
+    let netns = PodNetns::open(Path::new(&sandbox.header.netns))?;
+    let mut links = (context.host.links)(&netns)?;
+    if change.removed.is_empty() && change.prepared.attachments.is_empty() {
+        return Ok(Changed {
+            status: agree(context, sandbox, networks.clone(), links.as_mut())?,
+            ..Changed::default()
+        });
+    }
+    check_free(&sandbox, &change, links.as_mut())?;
+    let outcome = changed(&sandbox.header, &change);
+    let status = carry_out(context, sandbox, change, &netns, links.as_mut())?;
+    Ok(Changed { status, ..outcome })
+}
+
+/// Records that the attachments agree with the annotation with the digest `networks`. Publishes the
+/// status if an earlier change may have failed to do so.
+fn agree(
+    context: &Context<'_>,
+    mut sandbox: Sandbox,
+    networks: NetworksDigest,
+    links: &mut dyn PodLinks,
+) -> Result<Vec<StatusEntry>, Failure> {
+    let known = sandbox.header.networks.as_ref();
+    if known == Some(&networks) {
+        return Ok(Vec::new());
+    }
+    let mut status = Vec::new();
+    if known == Some(&NetworksDigest::default()) {
+        status = publish(context, &sandbox, links, Vec::new())?;
+    }
+    sandbox.header.networks = Some(networks);
+    context.host.journal.write(&sandbox)?;
+    Ok(status)
+}
+
+fn changed(header: &Header, change: &Change) -> Changed {
+    let removed = change
+        .removed
+        .iter()
+        .map(|index| header.attachments[*index].place());
+    Changed {
+        detached: removed.collect(),
+        attached: change.prepared.attachments().map(|it| it.place()).collect(),
+        status: Vec::new(),
+    }
+}
+
+/// Detaches what an interrupted change has begun. Returns the sandbox without these attachments.
+fn settle(context: &Context<'_>, mut sandbox: Sandbox) -> Result<Sandbox, Failure> {
+    if sandbox.header.change.is_none() {
+        return Ok(sandbox);
+    }
+    let unfinished = sandbox.unfinished();
+    detach::detach_some(context, &mut sandbox, &unfinished, Detachment::Earlier)?;
+    let sandbox = sandbox.end_change(NetworksDigest::default());
+    context.host.journal.write(&sandbox)?;
+    Ok(sandbox)
+}
+
+/// Refuses interface names that a link in the network namespace already has as its name or
+/// alternative name (NPWG 1.3 §4.1.2.1.5), except links of attachments that are about to be detached.
+fn check_free(sandbox: &Sandbox, change: &Change, links: &mut dyn PodLinks) -> Result<(), Failure> {
+    let attachments = &sandbox.header.attachments;
+    for attachment in change.prepared.attachments() {
+        let mut leaving = change
+            .removed
+            .iter()
+            .map(|index| &attachments[*index].ifname);
+        let is_leaving = leaving.any(|name| *name == attachment.ifname);
+        if !is_leaving && links.link(&attachment.ifname)?.is_some() {
+            let reason = Reason::InterfaceExists(attachment.ifname.clone());
+            return Err(attachment.problem(reason).into());
+        }
+    }
+    Ok(())
+}
+
+/// Carries out a change and publishes the outcome. Publishes the outcome also if the change fails
+/// halfway.
+fn carry_out(
+    context: &Context<'_>,
+    mut sandbox: Sandbox,
+    change: Change,
+    netns: &PodNetns,
+    links: &mut dyn PodLinks,
+) -> Result<Vec<StatusEntry>, Failure> {
+    let journal = &context.host.journal;
+    let (mut removed, prepared) = (change.removed, change.prepared);
+    let first = sandbox.header.attachments.len();
+    sandbox.begin_change(removed.clone(), prepared.attachments().cloned().collect());
+    journal.write(&sandbox)?;
+    let key = sandbox.header.key();
+    context.host.stopwatch.wrote(&key);
+    let mut events = prepared.events.clone();
+    let removed_event = network_status::removed(&sandbox, &removed);
+    // Last attachment first, as on DEL.
+    removed.reverse();
+    let outcome = match detach::detach_some(context, &mut sandbox, &removed, Detachment::Earlier) {
+        Err(owed) => Err(owed),
+        Ok(()) => {
+            events.extend(removed_event);
+            let mut attaching = Attaching {
+                context,
+                netns,
+                links: &mut *links,
+                entry: journal.reopen(&key)?,
+                sandbox,
+                previous: None,
+                events,
+                shown: Vec::new(),
+            };
+            let attached = attach(&mut attaching, &prepared, first);
+            (sandbox, events) = (attaching.sandbox, attaching.events);
+            attached.map_err(|cause| {
+                let rolled_back = roll_back(context, &mut sandbox, first);
+                cause.after_cleanup(rolled_back)
+            })
+        }
+    };
+    // If a part could not be detached, the record keeps the change. A DEL or the next change then
+    // detaches that part.
+    let is_settled = outcome.is_ok() || sandbox.unfinished().is_empty();
+    let mut sandbox = sandbox.end_change(NetworksDigest::default());
+    if is_settled {
+        journal.write(&sandbox)?;
+    }
+    if outcome.is_ok() && !prepared.attachments.is_empty() {
+        let first = sandbox.header.attachments.len() - prepared.attachments.len();
+        events.push(network_status::added(&sandbox, first));
+    }
+    let published = publish(context, &sandbox, links, events);
+    outcome?;
+    let status = published?;
+    // The record agrees with the annotation only now. If this process is killed before, the next
+    // change publishes the status again.
+    sandbox.header.networks = Some(prepared.networks);
+    journal.write(&sandbox)?;
+    Ok(status)
+}
+
+/// Attaches the new networks. Their indices in the record begin with `first`.
+fn attach(attaching: &mut Attaching<'_>, prepared: &Prepared, first: usize) -> Result<(), Failure> {
+    let (context, header) = (attaching.context, &attaching.sandbox.header);
+    let added = header.attachments.get(first..).unwrap_or_default();
+    reserve::take(context, header, added)?;
+    let baseline = restore::baseline(context, header, added)?;
+    let is_new = |known: &DeviceState| baseline.iter().any(|it| it.device == known.device);
+    attaching.sandbox.baseline.retain(|known| !is_new(known));
+    attaching.sandbox.baseline.extend(baseline);
+    attaching.attach_networks(prepared, first)
+}
+
+/// Detaches the attachments from the index `first` on, and releases their devices and addresses.
+fn roll_back(context: &Context<'_>, sandbox: &mut Sandbox, first: usize) -> Result<(), Failure> {
+    let mut begun = sandbox.to_detach();
+    begun.retain(|index| *index >= first);
+    let roll_back = || detach::detach_some(context, sandbox, &begun, Detachment::Unwinding);
+    context.host.stopwatch.during(Phase::Unwind, roll_back)?;
+    let added = sandbox.header.attachments.get(first..).unwrap_or_default();
+    context.host.journal.give_back(&sandbox.header.key(), added);
+    Ok(())
+}
+
+/// Publishes the network-status of all attachments of the sandbox. A difference that the
+/// verification finds is only a warning here, because CHECK reports it.
+fn publish(
+    context: &Context<'_>,
+    sandbox: &Sandbox,
+    links: &mut dyn PodLinks,
+    events: Vec<Event>,
+) -> Result<Vec<StatusEntry>, Failure> {
+    let config = NodeConfig {
+        verify: Strictness::Warn,
+        verify_cluster: Strictness::Warn,
+        ..context.request.config.clone()
+    };
+    let results = default_route::answered(sandbox);
+    let mut shown = Vec::with_capacity(results.len());
+    for (attachment, result) in sandbox.header.attachments.iter().zip(&results) {
+        let (result, until) = (result.as_ref(), context.deadline);
+        let proof = proof::prove(&config, attachment, result, Masters::Any, links, until);
+        let proof = proof.unwrap_or_else(|failure| {
+            context.note(Note::Tolerated(failure));
+            Proof::default()
+        });
+        shown.push(proof.shown);
+    }
+    let status = network_status::entries(sandbox, &results, &shown, config.status_addresses);
+    if let Some(pod) = &sandbox.header.pod {
+        network_status::publish(context, pod, &status, events)?;
+    }
+    Ok(status)
+}

@@ -1,0 +1,44 @@
+//! Starts the processes that change the networks of running pods. The runtime calls STATUS every few
+//! seconds, and the agent names the pods with a changed annotation in its answer.
+
+use crate::cluster::{Answer, Question};
+use crate::journal::{Key, Lock};
+use crate::operation::{Context, Note, Work};
+
+/// The most processes that one STATUS starts. The next STATUS starts further ones.
+const MOST: usize = 8;
+
+/// Starts a process for each sandbox that the agent names in `answer`, unless its change has just
+/// failed or is under way. If the agent does not know the attached sandboxes, sends it the list and
+/// asks again.
+pub(in crate::operation) fn begin(context: &Context<'_>, answer: &Answer) {
+    let host = context.host;
+    let listed = answer.wants_sandboxes.then(|| list(context)).flatten();
+    let differing = &listed.as_ref().unwrap_or(answer).differing;
+    let differing = differing.iter().filter_map(|sandbox| {
+        let key = Key {
+            container: sandbox.container.clone(),
+            ifname: sandbox.ifname.clone(),
+        };
+        // If the lock is taken, another process is working on the sandbox.
+        let is_free = || Lock::take_if_free(&host.lock_dir, &key.container).is_some();
+        (host.journal.may_change(&key, &sandbox.networks) && is_free()).then_some(key)
+    });
+    for key in differing.take(MOST) {
+        if let Err(cause) = (host.start_worker)(context, Work::Change, &key) {
+            context.note(Note::NoWorker(key.container, cause));
+        }
+    }
+}
+
+/// Sends the agent the list of the attached sandboxes. Returns the answer of the agent that knows
+/// them; `None` if the agent does not answer in time, or if the journal cannot be read.
+fn list(context: &Context<'_>) -> Option<Answer> {
+    let (cluster, until) = (context.host.cluster, context.deadline);
+    cluster.hand_over(context.host.journal.networks().ok()?, until);
+    let question = Question {
+        differing: true,
+        ..Question::default()
+    };
+    cluster.ask(&question, until).ok()
+}

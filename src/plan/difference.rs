@@ -1,0 +1,142 @@
+//! Compares the networks that a running pod selects with the attachments on its record.
+
+use super::planner::Planner;
+use super::warning::PlanWarning;
+use super::{Attachment, Inputs, Plan};
+use crate::cluster::administrators_definitions;
+use crate::npwg::Selection;
+
+/// The changes after which the attachments of a running pod agree with its annotation.
+#[derive(Debug, Default)]
+pub struct Difference {
+    /// The indices of the recorded attachments to detach, because the pod no longer selects them or
+    /// selects them with other requests.
+    pub removed: Vec<usize>,
+    /// The plan. Its attachments are only those to add.
+    pub plan: Plan,
+}
+
+/// Compares the annotation with the `recorded` attachments. The cluster network and the other
+/// networks of the node configuration stay as they are. `is_of_older_release` is true for a record
+/// that does not say which attachments the pod selected.
+///
+/// An element of the annotation matches an attachment with the same requests, at any position. If
+/// the element names an interface, the attachment must have that name. If the annotation is invalid,
+/// the plan has that problem, and nothing changes.
+pub fn difference(
+    inputs: Inputs<'_>,
+    recorded: &[Attachment],
+    is_of_older_release: bool,
+) -> Difference {
+    let administrators = administrators_definitions(inputs.config);
+    let is_selected = |attachment: &Attachment| {
+        let is_further = !attachment.is_cluster && !attachment.is_auxiliary;
+        let is_administrators = || {
+            let mut labels = administrators.iter().map(ToString::to_string);
+            labels.any(|label| label == attachment.label)
+        };
+        attachment.selection.is_some() || is_of_older_release && is_further && !is_administrators()
+    };
+    let mut planner = Planner::new(inputs);
+    let fixed = recorded.iter().filter(|it| !is_selected(it)).cloned();
+    planner.plan.attachments.extend(fixed);
+    let selections = planner.selections();
+    let ignored = planner
+        .plan
+        .warnings
+        .iter()
+        .filter_map(PlanWarning::ignored);
+    planner.plan.problems.extend(ignored);
+    if !planner.plan.problems.is_empty() {
+        planner.plan.attachments.clear();
+        return Difference {
+            removed: Vec::new(),
+            plan: planner.plan,
+        };
+    }
+    let selected = recorded
+        .iter()
+        .enumerate()
+        .filter(|(_, it)| is_selected(it));
+    let selected: Vec<(usize, &Attachment)> = selected.collect();
+    let matched = match_all(&selections, &selected);
+    let kept = matched
+        .iter()
+        .flatten()
+        .map(|index| recorded[*index].clone());
+    planner.plan.attachments.extend(kept);
+    planner.kept = planner.plan.attachments.len();
+    planner.continue_names(recorded);
+    for (selection, _) in selections
+        .iter()
+        .zip(&matched)
+        .filter(|(_, it)| it.is_none())
+    {
+        planner.selected_network(selection);
+    }
+    planner.check_uniqueness();
+    planner.devices();
+    planner.plan.attachments.drain(..planner.kept);
+    let removed = selected.into_iter().map(|(index, _)| index);
+    Difference {
+        removed: removed
+            .filter(|index| !matched.contains(&Some(*index)))
+            .collect(),
+        plan: planner.plan,
+    }
+}
+
+/// Finds for each selection the attachment that already carries it out. Selections that name an
+/// interface come first.
+fn match_all(selections: &[Selection], recorded: &[(usize, &Attachment)]) -> Vec<Option<usize>> {
+    let mut matched = vec![None; selections.len()];
+    let is_claimed = |attachment: &Attachment| {
+        let mut names = selections.iter().filter_map(|it| it.interface.as_ref());
+        names.any(|name| *name == attachment.ifname)
+    };
+    for names_interface in [true, false] {
+        for (place, selection) in selections.iter().enumerate() {
+            if selection.interface.is_some() != names_interface {
+                continue;
+            }
+            let found = recorded.iter().find(|(index, attachment)| {
+                let fits = match &selection.interface {
+                    Some(name) => *name == attachment.ifname,
+                    None => !is_claimed(attachment),
+                };
+                fits && !matched.contains(&Some(*index)) && carries_out(attachment, selection)
+            });
+            matched[place] = found.map(|(index, _)| *index);
+        }
+    }
+    matched
+}
+
+/// Whether the attachment was made for the same requests. The record of an older release contains
+/// only the requests that Jackfield verifies.
+fn carries_out(attachment: &Attachment, selection: &Selection) -> bool {
+    if let Some(digest) = &attachment.selection {
+        return *digest == selection.digest();
+    }
+    let requested = &attachment.requested;
+    attachment.label == selection.network.to_string()
+        && (selection.ipam_claim.is_some() || requested.ips == selection.ips)
+        && requested.mac == selection.mac
+        && requested.guid == selection.infiniband_guid
+        && requested.device == selection.device_id
+        && attachment.default_route == selection.default_route
+}
+
+impl Planner<'_> {
+    /// Continues the generated interface names after the highest recorded `net<number>`. A name of
+    /// an attachment that is about to be detached is not reused, because parts of it may remain.
+    fn continue_names(&mut self, recorded: &[Attachment]) {
+        let number = |attachment: &Attachment| {
+            let number = attachment.ifname.as_str().strip_prefix("net")?;
+            number.parse::<u16>().ok()
+        };
+        let highest = recorded.iter().filter_map(number).max().unwrap_or(0);
+        self.position = usize::from(highest) + 1;
+        self.last = self.position;
+    }
+}
