@@ -1,16 +1,20 @@
-//! The agent answers the questions that plugins on this node ask about the cluster. An answer from
-//! its cache takes microseconds.
+//! The agent answers the questions that Jackfield's plugin on this node asks about the cluster. An
+//! answer from the agent's cache takes microseconds.
 //!
 //! ```text
 //! API server ──watch──▶ cache ──▶ answers ◀──socket── plugin
-//! API server ◀──patch, event── publisher ◀──disk── owed writes of the plugins
+//! API server ◀──patch, event── publisher ◀──disk── owed writes of the plugin
 //! ```
 //!
 //! The agent caches the pods of this node with the fields that networks and devices need, the
 //! ResourceSlices of this node, and the definitions that the node's pods select. It asks kubelet
-//! for the devices of a pod. It has no capability and runs no program. It writes only to the
-//! directory of its socket and the directory of owed writes. It may end at any moment. A plugin
-//! that needs the agent then waits until the next agent listens.
+//! for the devices of a pod. It has no capability and runs no program.
+//!
+//! Owed writes are statuses and events that the plugin leaves in a directory for the agent to
+//! publish. The agent writes only to that directory and to the directory of its socket.
+//!
+//! The agent may end at any moment. An ADD that needs the agent then waits up to 10 s for the next
+//! agent.
 
 mod attached_sandboxes;
 mod cache;
@@ -67,7 +71,7 @@ pub struct Options {
     pub node: String,
     /// The credentials for the API server; `None` for the service account of the agent's pod.
     pub kubeconfig: Option<PathBuf>,
-    /// The path of the socket for plugins.
+    /// The path of the socket for the plugin.
     pub socket: PathBuf,
     /// The directory of the journal. The agent accesses only the subdirectory `publish`.
     pub journal_dir: PathBuf,

@@ -1,12 +1,13 @@
 //! Finds the devices that kubelet allocated to a pod, and assigns them to the pod's networks.
 //!
 //! ```text
-//! jackfield.io/devices (embedded cluster) ────┐
+//! jackfield.io/devices in the pod's manifest ─┐
 //! kubelet's pod-resources, by the pod's name ─┤
 //! kubelet's own record, by the pod's UID ─────┴─▶ Allocation ──▶ assign ──▶ one device per network
 //! ```
 //!
-//! A device belongs to the pod if kubelet's own record lists it under the pod's UID. The
+//! kubelet's own record is its checkpoint file, and `dra_manager_state` for claims (DRA). A device
+//! from kubelet belongs to the pod if kubelet's own record lists it under the pod's UID. The
 //! pod-resources API has no UIDs, so its answer may be about a previous pod of the same name. While
 //! kubelet starts, the API returns empty lists.
 //!
@@ -74,8 +75,8 @@ impl Allocation {
     }
 }
 
-/// The order in which networks get devices. Compares PCI addresses as numbers, so that the domain
-/// `ffff` comes before `10000`. Other identifiers follow in natural order.
+/// The order in which networks get the devices of one container. Compares PCI addresses as numbers,
+/// so that the domain `ffff` comes before `10000`. Other identifiers follow in natural order.
 fn numeric(left: &str, right: &str) -> Ordering {
     match (left.parse::<PciAddress>(), right.parse::<PciAddress>()) {
         (Ok(left), Ok(right)) => left.cmp(&right),
@@ -94,7 +95,8 @@ fn canonical(id: &str) -> Cow<'_, str> {
     }
 }
 
-/// Whether two identifiers name the same device. Ignores the case of digits in PCI addresses.
+/// Whether two identifiers name the same device. Ignores the case of hexadecimal digits in PCI
+/// addresses.
 fn same(left: &str, right: &str) -> bool {
     left == right || canonical(left) == canonical(right)
 }

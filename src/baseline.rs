@@ -1,5 +1,5 @@
-//! Compares the state of a device before and after a pod used it, and derives the repairs that
-//! restore the device.
+//! Compares the state of a device before a pod used it (the baseline) with the state afterwards,
+//! and derives the repairs that restore the device.
 //!
 //! ```text
 //! before the first plugin: DeviceState ──journal──▶ ┐
@@ -7,10 +7,10 @@
 //! after the last plugin:   DeviceState ─────────────┘
 //! ```
 //!
-//! This module does no I/O. The caller reads the device, makes the repairs and compares again. The
-//! comparison covers only values that the kernel reports both before and after, because Jackfield
-//! cannot restore an unreported value. A device that was recreated at the same address counts as a
-//! different device.
+//! This module does no I/O. The caller reads the device, makes the repairs and compares again. Of
+//! the settings of a VF, the comparison covers only values that the kernel reports both before and
+//! after, because Jackfield cannot restore an unreported value. A device that was recreated at the
+//! same address counts as a different device.
 
 use std::fmt;
 

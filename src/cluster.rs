@@ -2,10 +2,10 @@
 //! outcome of an ADD.
 //!
 //! One [`Question`] gets one [`Answer`] with everything that the plan needs: the pod, the
-//! definitions that its annotations or the node configuration name, and the claims that the
-//! annotations name. After the ADD, one [`Publication`] reports the outcome. The node configuration
-//! selects the implementation: a folder of manifests ([`Folder`]), the agent behind its socket
-//! ([`Agent`]), or the API server ([`Api`]).
+//! definitions that its annotations or the node configuration name, the IPAM claims that the
+//! annotations name, and the pod's devices according to kubelet. After the ADD, one [`Publication`]
+//! reports the outcome. The node configuration selects the implementation: a folder of manifests
+//! ([`Folder`]), the agent behind its socket ([`Agent`]), or the API server ([`Api`]).
 
 pub mod agent;
 pub mod api;
@@ -56,11 +56,11 @@ pub trait Cluster {
     fn ask(&self, question: &Question, until: Instant) -> Result<Answer, ClusterError>;
 
     /// Announces a question, so that the cluster can look up its objects in advance. Does not wait
-    /// for the cluster. [`Cluster::ask`] reports any error later.
+    /// for the answer. [`Cluster::ask`] reports any error later.
     fn announce(&self, _question: &Question) {}
 
-    /// Checks that the cluster answers a question about this node, by `until` (CNI 1.1.0 §2 STATUS).
-    /// Returns the answer.
+    /// Checks that the cluster answers a question about this node, by `until` (CNI 1.1.0 §2
+    /// STATUS). Returns the answer.
     ///
     /// # Errors
     /// As [`Cluster::ask`].

@@ -1,6 +1,6 @@
 //! Output to terminals and logs. Only [`write`] writes text unchanged. All other functions escape
-//! every line, so that text from less trusted sources cannot move the cursor, begin a new line or
-//! hide text.
+//! control characters, so that text from less trusted sources cannot move the cursor or hide text.
+//! [`lines`] and [`print_json`] keep line feeds.
 
 use std::borrow::Cow;
 use std::io::{self, Write};

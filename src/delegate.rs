@@ -8,10 +8,10 @@
 //! answer in time. It kills the processes of a failed delegate. CNI 1.1.0 §2 and §3 define how to
 //! call a delegate. §4 requires Jackfield to pass on the delegate's standard error.
 //!
-//! A delegate deliberately inherits every descriptor that is not close-on-exec. One of these
-//! descriptors holds the lock of the sandbox, so the sandbox stays locked while any delegate runs.
-//! The delegate's standard streams are pipes, so that the delegate does not keep the streams of the
-//! container runtime open.
+//! Jackfield deliberately lets a delegate inherit every descriptor that is not close-on-exec. One
+//! of these descriptors holds the lock of the sandbox, so the sandbox stays locked while any
+//! delegate runs. The delegate's standard streams are pipes, so that the delegate does not keep the
+//! streams of the container runtime open.
 
 mod answer;
 mod binaries;

@@ -24,8 +24,8 @@ pub fn line(problem: &dyn Problem) -> String {
     }
 }
 
-/// An error as the cause of a problem that must be `Clone` and `PartialEq`. Two values are equal
-/// only if they are clones of each other.
+/// Wraps an error so that it can be cloned and compared. Two values are equal only if they are
+/// clones of each other.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error(transparent)]
 pub struct SharedError(Arc<dyn Error + Send + Sync>);

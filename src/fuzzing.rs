@@ -5,7 +5,7 @@
 //! the list in `parsers.rs`, so every new parser needs a target or a reason to have none.
 //!
 //! A target checks more than the absence of panics. An accepted input, written and parsed again,
-//! must give the same value. The error for a refused input must be a short text in one line.
+//! must give the same value. The error for a refused input must be one line of limited length.
 
 mod cni;
 mod files;
@@ -32,7 +32,8 @@ pub struct Target {
     pub name: &'static str,
     /// The longest input that the fuzzer tries, in bytes.
     pub longest: usize,
-    /// Runs the target. Panics if a check fails. Returns `None` if a parser refused the input.
+    /// Runs the target. Panics if a check fails. Returns `None` if the target stopped early, for
+    /// example because a parser refused the input.
     pub run: fn(&[u8]) -> Option<()>,
 }
 
@@ -67,8 +68,8 @@ pub const TARGETS: &[Target] = &[
     target("installation", 1 << 16, files::installation),
 ];
 
-/// Puts a message about an input into a CNI error. Checks that the runtime then gets a short
-/// message without control characters.
+/// Puts a message about an input into a CNI error. Checks that the runtime then gets a message of
+/// limited length without control characters.
 fn said(what: &dyn Display) {
     const LONGEST: usize = (16 << 10) + 100;
     let document = Error::new(100, what.to_string()).to_json(Version::LATEST);

@@ -3,17 +3,18 @@
 //! `sandboxes/` has one record for each pair of `CNI_CONTAINERID` and `CNI_IFNAME`. A record is a
 //! file of lines, each with its length and checksum. Each step appends one line. Jackfield writes
 //! each intention before it acts, so a process that is killed at any instruction leaves a record of
-//! everything that it may have done. If the last line is incomplete, a reader assumes that every
-//! attachment in the header was started.
+//! everything that it may have done. If a line is incomplete or damaged, a reader assumes that
+//! every attachment in the header was started.
 //!
 //! ```text
-//! sandboxes/<container>@<ifname>    header and intents, then steps
+//! sandboxes/<container>@<ifname>    header with the intended attachments, then steps
 //! owed/<container>@<ifname>         a failed detachment, and when its retry is due
 //! quarantine/…                      records that could not be read
 //! adopted/<container>@<ifname>      a sandbox adopted from the cache of Multus
 //! exclusive/<kind>-<address>        the sandbox that holds a device, a MAC or a GUID
 //! unrestored/<address>              a device that could not be restored
 //! changes/<container>@<ifname>      a failed change of networks, and when its retry is due
+//! publish/…                         publications that the API server does not have yet
 //! ```
 //!
 //! The plugin never syncs a record to disk. A power loss removes every network namespace, so
@@ -103,7 +104,8 @@ impl Journal {
     /// every intended attachment.
     ///
     /// # Errors
-    /// Code 109 if the record cannot be written. The caller must then attach nothing.
+    /// CNI error code 109 if the journal is not private, or the record cannot be written. The
+    /// caller must then attach nothing.
     pub fn begin(&self, header: &Header) -> Result<Entry, JournalError> {
         self.check_private()?;
         let path = self.path(&header.key());
@@ -117,7 +119,8 @@ impl Journal {
     /// Moves a damaged record to quarantine and returns [`Lookup::Quarantined`].
     ///
     /// # Errors
-    /// Code 109 if an existing record cannot be read, or a damaged record cannot be moved.
+    /// Code 109 if the journal is not private, if an existing record cannot be read, or if a
+    /// damaged record cannot be moved.
     pub fn find(&self, key: &Key) -> Result<Lookup, JournalError> {
         self.check_private()?;
         let path = self.path(key);
@@ -135,8 +138,8 @@ impl Journal {
         })
     }
 
-    /// Returns the header of the record of `key`. `None` if there is no record that can be read. Does
-    /// not need the lock of the sandbox.
+    /// Returns the header of the record of `key`. `None` if there is no record that can be read.
+    /// Does not need the lock of the sandbox.
     pub fn header(&self, key: &Key) -> Option<Header> {
         let sandbox = Sandbox::read(&self.path(key)).ok()?;
         (sandbox.header.key() == *key).then_some(sandbox.header)
@@ -159,8 +162,9 @@ impl Journal {
     pub fn write(&self, sandbox: &Sandbox) -> Result<(), JournalError> {
         let key = sandbox.header.key();
         let path = self.path(&key);
-        // Outside `sandboxes/`, so that no reader takes an incomplete file for a record. A killed
-        // writer leaves this file. The next writer replaces it, and `forget` removes it.
+        // The temporary file is outside `sandboxes/`, so that no reader takes an incomplete file
+        // for a record. A killed writer leaves this file. The next writer replaces it, and `forget`
+        // removes it.
         let (folder, temporary) = self.unfinished(failed_change::FOLDER, &key.file_name());
         let write = || {
             let bytes = sandbox.to_bytes()?;
@@ -171,8 +175,8 @@ impl Journal {
         write().map_err(|cause| JournalError::io("cannot be written", &path, cause))
     }
 
-    /// Removes the record of `key`, and the marker of an owed detachment. No attachment in the
-    /// record may be left to detach.
+    /// Removes the record of `key`, and the markers of a failed detachment and a failed change. No
+    /// attachment in the record may be left to detach.
     ///
     /// # Errors
     /// Code 109.
@@ -204,8 +208,8 @@ impl Journal {
         Ok(record)
     }
 
-    /// Counts the records and the owed detachments and lists the unrestored devices, using only the
-    /// names of the files.
+    /// Counts the records and the failed detachments and lists the unrestored devices, using only
+    /// the names of the files.
     pub fn count(&self) -> OnRecord {
         let count = |folder: &str| {
             let files = entries(&self.dir.join(folder)).unwrap_or_default();
@@ -219,16 +223,18 @@ impl Journal {
         }
     }
 
-    /// Returns the key of every record that this call can read.
+    /// Returns the key of every record that this call can read. Moves damaged records to
+    /// quarantine.
     ///
     /// # Errors
-    /// Code 109 if the directory exists and cannot be read.
+    /// Code 109 if the directory exists, but is not private or cannot be read.
     pub fn keys(&self) -> Result<Vec<Key>, JournalError> {
         Ok(self.keys_and_damaged()?.0)
     }
 
     /// Returns the key of every record that this call can read, and every damaged record that this
-    /// call moved to quarantine or failed to move. Leaves out a record with an incomplete header.
+    /// call moved to quarantine or failed to move. Leaves out a record with an incomplete header,
+    /// and a record that cannot be read because of an I/O error.
     ///
     /// # Errors
     /// As [`Journal::keys`].
@@ -249,8 +255,8 @@ impl Journal {
         Ok((keys, damaged))
     }
 
-    /// Returns every sandbox whose ADD is complete and whose pod is known, with the annotation with
-    /// which its attachments agree. Skips records that cannot be read.
+    /// Returns every sandbox whose ADD is complete and whose pod is known. Each comes with the
+    /// digest of the annotation that its attachments match. Skips records that cannot be read.
     ///
     /// # Errors
     /// As [`Journal::keys`].
@@ -319,9 +325,9 @@ impl Journal {
         Ok(())
     }
 
-    /// Removes the access of other users to the directory if the directory contains only files and
-    /// folders of the journal. Kubelet creates the directory of a mount with mode 0755. Other users
-    /// could then run a program that a compromised agent puts into `publish`.
+    /// Removes the access of other users to the directory if the directory contains only folders of
+    /// the journal. Kubelet creates the directory of a mount with mode 0755. Other users
+    /// could then run a set-user-ID program that a compromised agent puts into `publish`.
     fn close(&self) {
         // If other users can write to the directory, they may already have put files there. This
         // function then changes nothing, and `check_private` refuses the directory.
@@ -358,7 +364,8 @@ impl Journal {
 pub enum Lookup {
     /// The record can be read.
     Found(Box<Sandbox>),
-    /// There is no record: Jackfield never attached the sandbox, or has detached it.
+    /// There is no record, for example because Jackfield never attached the sandbox or has detached
+    /// it.
     Absent,
     /// The first line of the record is incomplete: either the ADD started nothing, or a power loss
     /// destroyed the record.

@@ -10,8 +10,9 @@
 //! runtime ◀──one JSON── result ◀── publish ◀── npwg::status ◀── verify ◀── delegate (serial)
 //! ```
 //!
-//! The list of modules below is in the order of this flow. Each module imports only earlier modules
-//! of the list. `tests/documents/imports.rs` checks this.
+//! The list of modules below begins with the shared modules and the protocols, and then follows
+//! this flow. Each module imports only earlier modules of the list. `tests/documents/imports.rs`
+//! checks this.
 
 // Modules that every other module may import.
 mod boot;

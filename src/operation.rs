@@ -1,4 +1,5 @@
-//! The CNI verbs. The file of each verb shows the steps of the verb in order:
+//! The CNI verbs, and the change of a running pod's networks. Each has its own file and takes these
+//! steps:
 //!
 //! ```text
 //! add     prepare ▶ journal ▶ baseline ▶ for each: (delegate ▶ verify) ▶ routes ▶ publish
@@ -9,7 +10,8 @@
 //! status  journal, cluster, programs ▶ delegates of the cluster network
 //! ```
 //!
-//! ADD, DEL and CHECK repeat the steps in parentheses for each attachment.
+//! The steps in parentheses run once for each item that the words before them name. `for each`
+//! alone means each attachment.
 //!
 //! The verbs reach everything outside the process through [`Host`]: the cluster, the delegates, the
 //! links of pods and devices, and the journal.
@@ -77,7 +79,7 @@ pub enum Work {
 
 /// The node as the verbs see it. Tests replace its parts.
 pub struct Host<'a> {
-    /// Finds pods and definitions.
+    /// Finds pods and definitions, and publishes status and events.
     pub cluster: &'a dyn Cluster,
     /// Runs plugins.
     pub exec: &'a dyn DelegateExec,

@@ -42,7 +42,7 @@ pub const MAX_CAPABILITIES: usize = 64;
 pub struct Plan {
     /// The attachments in this order: the cluster network (NPWG 1.3 §6.2), the further delegates of
     /// the node configuration, the default networks, the networks that the pod selects, and the
-    /// auxiliary chain.
+    /// auxiliary chain (`auxiliaryCNIChainName`).
     pub attachments: Vec<Attachment>,
     /// Warnings for the pod's owner.
     pub warnings: Vec<PlanWarning>,

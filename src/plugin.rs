@@ -38,7 +38,7 @@ fn write_answer(outcome: &Result<String, Failure>, version: Version) -> ExitCode
             Err(cause) => {
                 console::say(&format!(
                     "jackfield: the answer cannot be written to stdout: {cause}; \
-                     the runtime must send DEL"
+                     after an ADD, the runtime must send DEL"
                 ));
                 ExitCode::FAILURE
             }
@@ -96,7 +96,8 @@ pub(crate) fn report(
 ) {
     let mut figures = host.stopwatch.stop(&request.call, failure);
     figures.verb = verb.into();
-    // An ADD does not count the records, because counting would delay the pod.
+    // An ADD does not count the records. The runtime waits until this process ends, so counting
+    // would delay the pod.
     if verb != Verb::Add.as_str() {
         figures.on_record = Some(host.journal.count());
     }

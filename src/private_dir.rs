@@ -13,8 +13,8 @@ use crate::regular_file::found;
 const WRITABLE_BY_OTHERS: u32 = 0o022;
 
 /// Refuses a directory that belongs to a user other than root and the user of this process, and a
-/// directory that other users can write to. Refuses a symlink and every other file. Accepts a
-/// missing directory, because the caller then creates it.
+/// directory that other users can write to. Refuses a symlink and every other file that is not a
+/// directory. Accepts a missing directory, because the caller then creates it.
 ///
 /// # Errors
 /// `PermissionDenied` with the reason, or the error of the file system.
@@ -46,8 +46,8 @@ enum Exposure {
     Writable { mode: u32 },
 }
 
-/// Creates a directory and its missing parents. Only the user of this process can enter the
-/// directories that it creates.
+/// Creates a directory and its missing parents. Only the user of this process can enter the new
+/// directories.
 ///
 /// # Errors
 /// The error of the file system.

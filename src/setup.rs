@@ -41,7 +41,8 @@ pub use notice::Notice;
 
 use crate::diagnostic::Problem;
 
-/// The name of the binary, of the plugin type, and of the network in our configuration.
+/// The name of the binary and of the plugin type, and the default name of the network in our
+/// configuration.
 pub const NAME: &str = "jackfield";
 
 /// Receives the reports of the installer while it works.

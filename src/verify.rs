@@ -8,8 +8,8 @@
 //!
 //! ADD judges each attachment before it makes the next attachment, since the next attachment may
 //! enslave the interface. CHECK judges each attachment again. [`judge()`] does no I/O. The
-//! [`Weight`] of a finding tells the caller whether the finding fails the attachment or becomes an
-//! event.
+//! [`Weight`] of a finding and the configured strictness decide whether the finding fails the
+//! attachment, becomes an event or is ignored.
 
 mod finding;
 mod function;

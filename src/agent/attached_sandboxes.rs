@@ -1,7 +1,9 @@
-//! The sandboxes that are attached on this node, and the pods among them with a changed annotation.
+//! The sandboxes that are attached on this node, and whether the annotation of their pods has
+//! changed.
 //!
-//! Each ADD, DEL and change reports its sandbox. After the agent has restarted, the next STATUS sends
-//! the list of all sandboxes. The agent reads no journal.
+//! Each DEL, and each successful ADD or change of a running pod's networks, reports its sandbox.
+//! After the agent has restarted, the next STATUS sends the list of all sandboxes. The agent reads
+//! no journal.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -49,7 +51,7 @@ impl AttachedSandboxes {
             return None;
         };
         if attached.len() >= MOST && !attached.contains_key(&key) {
-            // The next STATUS sends the list again. It leaves out what is detached by now.
+            // The next STATUS sends a new list, without the sandboxes that are detached by then.
             attached.clear();
             self.is_listed.set(false);
         }
@@ -74,7 +76,7 @@ impl AttachedSandboxes {
         pods: &ObjectCache<PodView>,
     ) {
         for sandbox in list {
-            // A report is newer than the list.
+            // A report is newer than the list, so the list does not replace it.
             let key = (sandbox.container.clone(), sandbox.ifname.clone());
             if !self.attached.borrow().contains_key(&key) {
                 self.report(sandbox, pods);

@@ -22,12 +22,12 @@ pub(super) struct Cache {
 
 /// The limit of the memory for the objects of one kind, in bytes.
 const BUDGET: usize = 4 << 20;
-/// The memory that an object takes besides its texts, in bytes.
+/// The memory that an object takes besides its strings, in bytes.
 const OVERHEAD: usize = 768;
 
 /// An object that the agent can keep.
 pub(super) trait Cacheable: Sized {
-    /// Returns the size of the texts, in bytes.
+    /// Returns the size of the object's strings, in bytes.
     fn length(&self) -> usize;
 
     /// Returns a shorter form of the object, or `None` if the object has none. The cache keeps the
@@ -63,8 +63,8 @@ pub(super) struct ObjectSet<T> {
 }
 
 impl<T: Cacheable> ObjectSet<T> {
-    /// Adds an object. If there is no room, shortens the object or leaves it out. The agent then
-    /// reads the object whenever a question needs it.
+    /// Adds or replaces an object. If there is no room, shortens the object or leaves it out. The
+    /// agent then reads the object from the API server whenever a question needs it.
     pub(super) fn put(&mut self, object: ObjectRef, value: T) {
         self.remove(&object);
         let fits = |value: &T| self.size + size(&object, value) <= BUDGET;
@@ -130,7 +130,7 @@ impl<T: Cacheable> ObjectCache<T> {
         self.held.borrow().is_cut
     }
 
-    /// Whether the watch has ever completed a list.
+    /// Whether the watch has ever completed a list, or the API server does not serve the objects.
     pub(super) fn is_synced(&self) -> bool {
         self.heard.get().is_some()
     }

@@ -42,7 +42,8 @@ impl ApiConnection {
     }
 
     /// Reads the credentials every [`FRESH_FOR`] and never returns. Kubelet writes a new token well
-    /// before the current token expires, so the API server refuses no request.
+    /// before the current token expires. If the API server refuses the credentials all the same,
+    /// [`ApiConnection::renew`] reads them again.
     pub(super) async fn keep_fresh(self: Rc<Self>) {
         loop {
             tokio::time::sleep(FRESH_FOR).await;

@@ -25,7 +25,7 @@ use crate::npwg::{Definition, ObjectRef};
 pub(super) const KEPT_TEXT: usize = 64 << 10;
 /// The limit of the memory for all definitions, in bytes.
 const BUDGET: usize = 1 << 20;
-/// The memory that a definition takes besides its texts, in bytes.
+/// The memory that a definition takes besides its strings, in bytes.
 const OVERHEAD: usize = 512;
 
 /// A definition in the cache.
@@ -52,7 +52,8 @@ impl CachedDefinition {
 
 /// The result of reading a definition for the cache: the definition and its resource version.
 pub(super) type ReadOutcome = Result<(CachedDefinition, String), Rc<LookupError>>;
-/// A pending read of a definition. The first question that needs the definition makes the request.
+/// A pending read of a definition. The first task that needs the definition sends the request to the
+/// API server. Other tasks wait for the same outcome.
 pub(super) type Reading = Rc<OnceCell<ReadOutcome>>;
 
 #[derive(Debug)]
@@ -105,8 +106,8 @@ impl DefinitionCache {
         self.heard.get()
     }
 
-    /// Returns the pending read of a definition. Begins a read if none is pending. Questions at the
-    /// same time share the read.
+    /// Returns the pending read of a definition, or adds one. Questions that need the definition at
+    /// the same time share the read.
     pub(super) fn reading(&self, object: &ObjectRef) -> Reading {
         let mut readings = self.readings.borrow_mut();
         Rc::clone(readings.entry(object.clone()).or_default())
@@ -142,9 +143,9 @@ impl DefinitionCache {
         self.heard.set(Some(Instant::now()));
     }
 
-    /// Drops a definition after the watch reported a change or its deletion. Keeps a definition
-    /// that already has the reported `version`, because the agent may read a changed definition
-    /// before the watch reports the change.
+    /// Drops a definition, and a pending read of it, after the watch reported that the definition
+    /// changed or was deleted. Keeps a definition that already has the reported `version`, because
+    /// the agent may read a changed definition before the watch reports the change.
     fn changed(&self, object: &ObjectRef, version: &str) {
         self.readings.borrow_mut().remove(object);
         let is_known = self

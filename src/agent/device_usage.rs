@@ -11,7 +11,7 @@ use tokio::time::{sleep, timeout};
 use super::knowledge::Knowledge;
 use crate::kubelet::Usage;
 
-/// The time after which the figures are out of date.
+/// The time after which the numbers are out of date.
 const HOLD: Duration = Duration::from_secs(60);
 /// The shortest interval between two requests to kubelet.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -25,19 +25,19 @@ pub(super) struct DeviceUsage {
 }
 
 impl DeviceUsage {
-    /// Returns the figures for the metrics page. If they are out of date, `run` reads new figures
+    /// Returns the numbers for the metrics page. If they are out of date, `run` reads new numbers
     /// for the next page.
     pub(super) fn show(&self) -> Ref<'_, Vec<Usage>> {
         self.shown.notify_one();
         self.known.borrow()
     }
 
-    /// Notes that a pod got devices, so that the figures are out of date.
+    /// Notes that a pod may have got devices, so that the numbers are out of date.
     pub(super) fn changed(&self) {
         self.changed.notify_one();
     }
 
-    /// Reads the figures again when they are out of date and a page has shown them. Never returns.
+    /// Reads the numbers again when they are out of date and a page has shown them. Never returns.
     pub(super) async fn run(self: Rc<Self>, knowledge: Rc<Knowledge>) {
         loop {
             let devices = knowledge.devices().await;

@@ -31,12 +31,12 @@ const READS: usize = 8;
 /// The largest definition that the agent reads for the cache, in bytes. This is enough for a
 /// configuration of [`KEPT_TEXT`] and the copy that `kubectl apply` puts into an annotation.
 const READ_TO_KEEP: usize = 256 << 10;
-/// How many definitions of a pod the agent reads before the ADD of the pod asks for them.
+/// The most definitions of a pod that the agent reads before the ADD of the pod asks for them.
 const FORESEEN: usize = 32;
-/// For how many pods the agent reads definitions in advance at the same time.
+/// The most pods for which the agent reads definitions in advance at the same time.
 const FORESIGHT: usize = 4;
-/// How many pods outside the cache the agent reads at the same time. Each pod may be as long as
-/// etcd allows.
+/// The most pods outside the cache that the agent reads at the same time. This limits the memory,
+/// because a pod may be as long as etcd allows.
 const PODS: usize = 2;
 
 /// Everything that the agent can look up.
@@ -64,8 +64,7 @@ pub(super) struct Knowledge {
 }
 
 impl Knowledge {
-    /// Creates look-ups in `cache`. Objects that the cache does not have come over
-    /// `connection`.
+    /// Creates look-ups in `cache`. Objects that the cache does not have come over `connection`.
     pub(super) fn new(
         node: String,
         cache: Rc<Cache>,
@@ -95,7 +94,7 @@ impl Knowledge {
     /// Asks kubelet for the devices of this node. `None` if the request fails.
     pub(super) async fn devices(&self) -> Option<Vec<Usage>> {
         let kept = self.kubelet.borrow().clone();
-        // Before the first question, kubelet probably has the default socket.
+        // Only a question names the configured socket. Before the first question, try the default.
         let kubelet = kept.unwrap_or_else(|| Rc::new(PodResources::at(Path::new(KUBELET))));
         kubelet.usage().await.ok()
     }
@@ -131,7 +130,8 @@ impl Knowledge {
         (!view.is_partial).then(|| PodView::clone(&view))
     }
 
-    /// Reads a pod from the API server. The caller must hold a permit of `pod_turns`.
+    /// Reads a pod from the API server. Puts the pod into the cache if it is on this node. The
+    /// caller must hold a permit of `pod_turns`.
     pub(super) async fn current_pod(
         &self,
         namespace: &str,
@@ -199,15 +199,15 @@ impl Knowledge {
         Ok((known, version))
     }
 
-    /// Reads the definitions that a new pod selects before the ADD of the pod asks for them. Reads
-    /// nothing if the agent is already reading in advance for [`FORESIGHT`] pods. The agent then
-    /// reads the definitions when the ADD asks for them.
+    /// Starts reading the definitions that a new pod selects, before the ADD of the pod asks for
+    /// them. Reads nothing if the agent is already reading in advance for [`FORESIGHT`] pods. The
+    /// agent then reads the definitions when the ADD asks for them.
     pub(super) fn foresee(self: &Rc<Self>, pod: &ObjectRef, view: &PodView) {
         if view.status.is_some() || view.is_unattached || self.cache.pods.get(pod).is_some() {
             return;
         }
-        // Leaves out the default network. Its namespace may depend on the node configuration, which
-        // the agent does not read.
+        // Leaves out the network that replaces the cluster network. Its namespace may depend on the
+        // node configuration, which the agent does not read.
         let annotations = PodAnnotations {
             networks: view.annotations.networks.clone(),
             default_network: None,

@@ -103,8 +103,8 @@ impl<'a, 's> QuestionLookups<'a, 's> {
     }
 }
 
-/// Returns the definition for the answer, without the configuration. The agent has already sent the
-/// configuration.
+/// Returns the definition for the answer, without the configuration, which the agent sends in a
+/// separate message.
 fn for_answer(object: &ObjectRef, resource_name: &Option<String>) -> Definition {
     Definition {
         object: object.clone(),
@@ -126,7 +126,8 @@ impl Lookup for QuestionLookups<'_, '_> {
         let turn = self.knowledge.pod_turns.acquire().await;
         let fetched = self.knowledge.current_pod(namespace, name).await;
         if matches!(&fetched, Ok(Some(view)) if view.is_long()) {
-            // The answer contains the pod's texts too. Keep the permit until the answer is sent.
+            // The answer contains the pod's annotations too, so keep the permit until the agent has
+            // sent the answer.
             self.taken.borrow_mut().extend(turn);
         }
         fetched

@@ -67,6 +67,7 @@ impl Metrics {
         let answer_times = Histogram::new(exponential_buckets(0.000_05, 2.0, 16));
         // From an eighth of a second to 17 minutes. The runtime calls STATUS every few seconds.
         let changes = Histogram::new(exponential_buckets(0.125, 2.0, 14));
+        // 50 µs to 1.6 s.
         Metrics {
             questions: add(ours, "questions", "Questions that the plugin asked"),
             answer_time: add_time(ours, "answer", "Time to answer a question", answer_times),
@@ -134,7 +135,7 @@ impl Metrics {
             changes: add_time(
                 ours,
                 "network_change",
-                "Time from a changed annotation of a running pod to its changed networks",
+                "Time from the change of a running pod's annotation to the change of its networks",
                 changes,
             ),
             calls: Calls::new(ours),
@@ -143,12 +144,13 @@ impl Metrics {
         }
     }
 
-    /// Counts a change of the networks of a running pod, and the time since its annotation changed.
+    /// Counts a change of the networks of a running pod. `took` is the time since the annotation
+    /// changed.
     pub(super) fn changed(&self, took: Duration) {
         self.changes.observe(took.as_secs_f64());
     }
 
-    /// Sets the findings of a run of `doctor`.
+    /// Sets the numbers of findings of a run of `doctor`.
     pub(super) fn examined(&self, examination: &Examination) {
         self.doctor.ran(examination);
     }

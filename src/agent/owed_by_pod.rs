@@ -1,5 +1,7 @@
-//! The owed writes by pod. Only the file names are in memory, because the directory may contain
-//! more than fits into memory. The agent reads one file at a time.
+//! The owed writes by pod: the statuses and events that the API server does not have yet.
+//!
+//! The agent keeps only the names of their files in memory, because the directory may contain more
+//! than fits into memory. The agent reads one file at a time.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -34,7 +36,7 @@ pub(super) struct OwedByPod {
 #[derive(Debug, thiserror::Error)]
 #[error(
     "the agent already keeps {bytes} of at most {MAX_IN_MEMORY} bytes in memory because plugins \
-     cannot write to {}; free space there",
+     cannot write to {}; make it writable for root and free space there",
     dir.display()
 )]
 pub(super) struct MemoryFull {
@@ -54,7 +56,7 @@ struct PublicationInMemory {
 #[derive(Debug, PartialEq)]
 pub(super) struct DuePublication {
     pub(super) publication: Publication,
-    /// The period of the newest write.
+    /// The 10-minute period of the newest write. Equal events in one period count as one event.
     pub(super) period: String,
     files: BTreeSet<Order>,
     from_memory: Option<PublicationInMemory>,
@@ -70,7 +72,8 @@ impl OwedByPod {
         }
     }
 
-    /// Lists the directory and reads the new files. Other tasks may run between two files.
+    /// Lists the directory and reads the new files. Renames files that cannot be read. Other tasks
+    /// may run between two files.
     ///
     /// # Errors
     /// If another process removed the directory from the node while the agent's container mounts
@@ -156,7 +159,7 @@ impl OwedByPod {
             .map(|kept| (kept.publication, kept.period));
         for (_, file) in files.iter().rev() {
             yield_now().await;
-            // If a file is missing, a newer file contains its publication.
+            // If a file is missing, a plugin has merged its publication into a newer file.
             let Ok(Some(write)) = self.owed.read(file) else {
                 continue;
             };

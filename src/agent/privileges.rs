@@ -4,19 +4,19 @@ use caps::{CapSet, Capability};
 
 use super::PrivilegeError;
 
-/// Gives up every capability in every set, irrevocably.
+/// Gives up every capability irrevocably, in every set that the process may change.
 ///
 /// Each thread has its own capabilities, so the caller must not have started another thread.
 ///
 /// # Errors
-/// If `no_new_privs` cannot be set, or if the process still has a capability.
+/// If `no_new_privs` cannot be set, if a capability set cannot be read or changed, or if the
+/// process still has a capability.
 pub(super) fn give_up() -> Result<(), PrivilegeError> {
     // Without `no_new_privs`, a process of user 0 would regain capabilities when it executes a
     // program.
     nix::sys::prctl::set_no_new_privs()?;
-    // Only a process with CAP_SETPCAP may shrink the bounding set. Without CAP_SETPCAP, the set
-    // can stay, because `no_new_privs` keeps the process from gaining these
-    // capabilities.
+    // Only a process with CAP_SETPCAP may shrink the bounding set. Without CAP_SETPCAP, the set can
+    // stay, because `no_new_privs` keeps the process from gaining its capabilities.
     if caps::has_cap(None, CapSet::Effective, Capability::CAP_SETPCAP).unwrap_or(false) {
         let bounding = caps::read(None, CapSet::Bounding)?;
         for capability in bounding {

@@ -1,5 +1,5 @@
-//! Publishes owed writes as soon as possible. A repeated write changes nothing. No write reaches a
-//! later pod of the same name.
+//! Publishes owed writes (the statuses and events that plugins left for the agent) as soon as
+//! possible. A repeated write changes nothing. No write reaches a later pod of the same name.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -24,9 +24,9 @@ const AT_ONCE: usize = 4;
 /// The longest interval between scans of the directory. A plugin that dies after it wrote a file
 /// does not wake the agent.
 const RESCAN: Duration = Duration::from_secs(15);
-/// The longest pause while the API server does not answer.
+/// The longest pause while the API server fails.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
-/// The longest pause for a pod whose status the API server refuses.
+/// The longest pause for a pod whose status or events the API server refuses.
 const LONGEST_POD_PAUSE: Duration = Duration::from_secs(300);
 /// The longest pause for a static pod without a mirror pod.
 const LONGEST_MIRROR_PAUSE: Duration = Duration::from_secs(30);

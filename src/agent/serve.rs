@@ -30,8 +30,8 @@ use crate::cluster::{Event, Figures, Question};
 
 /// The limit of concurrent connections. Further connections wait in the queue of the kernel.
 const CONNECTIONS: usize = 512;
-/// The time limit for the first message of a connection, and for the remaining bytes of a message
-/// that has begun.
+/// The time limit for the first message of a connection, for the remaining bytes of a message that
+/// has begun, and for sending a message.
 const ARRIVAL: Duration = Duration::from_secs(5);
 /// The time limit for each further message of a connection. It is longer than the longest deadline
 /// of an ADD.
@@ -67,7 +67,9 @@ impl PluginService {
                     });
                 }
                 Err(error) => {
-                    warn!("cannot accept a connection: {error}; raise the limit of open files");
+                    warn!(
+                        "cannot accept a connection: {error}; if too many files are open, raise the limit"
+                    );
                     tokio::time::sleep(PAUSE).await;
                 }
             }
@@ -150,14 +152,15 @@ impl PluginService {
             }
             patience = PATIENCE;
         }
-        // The plugin has closed the connection, so it has already answered the runtime. Publishing
-        // does not delay the pod.
+        // A plugin closes its connection after it has answered the runtime, so publishing does not
+        // delay the pod.
         if owes {
             self.publisher.wake();
         }
     }
 
-    /// Counts a finished call.
+    /// Counts a finished call, logs its failure, and creates an event after a long absence of the
+    /// agent.
     fn over(&self, mut figures: Figures) {
         self.knowledge.metrics.over(&figures);
         let reported = figures.sandbox.take();

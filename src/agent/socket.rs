@@ -29,10 +29,10 @@ pub(super) struct AgentSocket {
 impl AgentSocket {
     /// Binds `path` with mode 0600, in a directory with mode 0700.
     ///
-    /// If other users have access to a directory that contains only the socket, removes their
-    /// access. Fails if other users have access to a directory that contains other files too.
-    /// Replaces the socket of a dead agent, and fails if any other file is at `path`. If another
-    /// agent listens on the socket, waits for that agent to end.
+    /// If other users have access to the directory, removes their access. Fails instead if the
+    /// directory contains files other than the socket. Replaces the socket of a dead agent, and
+    /// fails if any other file is at `path`. If another agent listens on the socket, waits at most
+    /// [`TAKE_OVER`] for that agent to end.
     ///
     /// # Errors
     /// [`AgentError::Socket`].
@@ -178,7 +178,7 @@ mod tests {
         assert!(!shared.join("agent.sock").exists());
         on_runtime(async { drop(AgentSocket::bind(&empty.join("agent.sock")).await.unwrap()) });
         assert_eq!(mode(&empty), 0o700);
-        // Only root can write to a closed directory, so it may contain other files.
+        // Only root has access to a directory of mode 0700, so it may contain other files.
         fs::set_permissions(&shared, fs::Permissions::from_mode(0o700)).unwrap();
         on_runtime(async { drop(AgentSocket::bind(&shared.join("agent.sock")).await.unwrap()) });
     }

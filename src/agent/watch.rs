@@ -1,7 +1,8 @@
 //! The watches that fill the cache.
 //!
-//! A watch begins at the current resource version and resumes where it stopped, so the API server
-//! sends nothing twice. Only one page of a list or one event is in memory at a time.
+//! A watch resumes at the resource version where it stopped, so the API server sends only what has
+//! changed since. If the API server no longer has that version, the watch begins again. Only one
+//! page of a list or one event is in memory at a time.
 
 mod objects;
 
@@ -145,7 +146,8 @@ async fn watch(
     }
 }
 
-/// Watches until the API server ends the watch. The API server ends each watch after a few minutes.
+/// Watches until the API server ends the watch. The API server ends each watch after at most five
+/// minutes.
 async fn once(
     server: &ApiServer,
     objects: &Objects,

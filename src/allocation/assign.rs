@@ -13,12 +13,12 @@ pub struct Wish<'a> {
     pub device: Option<&'a str>,
 }
 
-/// Returns a device for each wish, or the reason why the network gets none. The wishes are in the
-/// order in which the networks are attached.
+/// Returns for each wish a device, `None` if the network needs no device, or the reason why the
+/// network cannot get one. The wishes are in the order in which the networks are attached.
 ///
-/// Wishes that name a device come first. Each of them gets its device if the pod has the device.
-/// Every other wish with a resource gets the next free device of that resource. A wish for a
-/// resource that counts something other than devices gets none.
+/// Wishes that name a device come first. Each of them gets its device if the pod has the device and
+/// no earlier wish names it. Every other wish with a resource gets the next free device of that
+/// resource. A wish for a resource that counts something other than devices gets none.
 pub fn assign(
     allocation: &Allocation,
     wishes: &[Wish<'_>],

@@ -1,9 +1,9 @@
 //! kubelet's own record of devices: `kubelet_internal_checkpoint`.
 //!
 //! The file is valid at any time, even while kubelet restarts and its pod-resources API returns
-//! empty lists. An entry of a deleted pod stays until the next allocation, so only the UID of an
-//! entry identifies the pod. kubelet replaces the file atomically. Jackfield does not verify the
-//! checksum, because kubelet computes it over the text form of Go structures.
+//! empty lists. An entry of a deleted pod stays until the next allocation, so an entry belongs to a
+//! pod only if the UIDs are the same. kubelet replaces the file atomically. Jackfield does not
+//! verify the checksum, because kubelet computes it over the text form of Go structures.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;

@@ -27,7 +27,7 @@ pub struct AllocatedDevice {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Origin {
-    /// The pod's manifest, in the embedded cluster.
+    /// The pod's manifest, if a folder of manifests takes the place of the cluster.
     Manifest,
     /// kubelet's pod-resources API. kubelet's checkpoint also lists the device for this pod.
     PodResources,
@@ -50,8 +50,8 @@ impl fmt::Display for Origin {
 }
 
 impl AllocatedDevice {
-    /// The PCI address of the device, if it is a PCI function. Several pods may share a device of
-    /// another kind.
+    /// The PCI address of the device. `None` for a device of another kind, which several pods may
+    /// share.
     pub fn pci(&self) -> Option<PciAddress> {
         self.id.parse().ok()
     }

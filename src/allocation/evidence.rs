@@ -167,7 +167,8 @@ impl<'a> Evidence<'a> {
         all
     }
 
-    /// A remark if pod-resources names devices that the checkpoint does not list for this pod.
+    /// A remark if the checkpoint lists devices of the resource for this pod, and pod-resources
+    /// names any other device of the resource.
     pub(super) fn remark(&self, resource: &str) -> Option<AllocationRemark> {
         let own = self.own.get(resource)?.iter();
         let own: HashSet<Cow<'_, str>> = own.map(|id| canonical(id)).collect();
@@ -190,7 +191,8 @@ impl<'a> Evidence<'a> {
         }
     }
 
-    /// Whether kubelet knows the pod and has reported which resources have devices on this node.
+    /// Whether kubelet knows the pod and has reported, without a failure, which resources have
+    /// devices on this node.
     fn kubelet_knows_the_node(&self) -> bool {
         self.pod_resources
             .is_some_and(|it| it.is_known() && it.failure.is_none() && it.on_node.is_some())

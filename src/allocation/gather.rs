@@ -8,8 +8,8 @@ use super::{Allocation, AllocationRemark, Origin, Supply, numeric};
 use crate::cluster::{Pod, PodName};
 use crate::kubelet::PodDevices;
 
-/// How long kubelet may take to record an allocation. kubelet records it before it starts the
-/// sandbox, except for pods that already exist when kubelet or the node restarts.
+/// How long kubelet may take to record an allocation. kubelet records an allocation before it
+/// starts the sandbox, except for pods that already exist when kubelet or the node restarts.
 const KUBELET_KNOWS_WITHIN: Duration = Duration::from_secs(2);
 /// The pauses between two requests to kubelet double from the first to the longest.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
@@ -28,8 +28,8 @@ pub struct Sources<'a> {
     pub pod_resources: Option<&'a PodDevices>,
     /// The path of kubelet's checkpoint.
     pub checkpoint: &'a Path,
-    /// Whether the pod may name a device by `deviceID`. The named device may be of any resource, so
-    /// [`gather`] then finds all devices of the pod.
+    /// Whether the pod's annotations may name a device by `deviceID`. That device may be of any
+    /// resource, so [`gather`] then finds all devices of the pod.
     pub everything: bool,
     /// The time until which `gather` may wait for kubelet.
     pub until: Instant,
@@ -49,7 +49,8 @@ impl Sources<'_> {
 ///
 /// Devices in the pod's manifest need no kubelet. All other devices must be in kubelet's records.
 /// `gather` waits while these records lack devices that a container requests, and while devices of
-/// the pod's claims are unknown. After each pause, `again` queries the pod-resources API again.
+/// the pod's claims are unknown, but at most two seconds. After each pause, `again` queries the
+/// pod-resources API again.
 pub fn gather(
     sources: &Sources<'_>,
     resources: &[&str],

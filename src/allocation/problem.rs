@@ -37,7 +37,7 @@ pub enum AssignError {
         if own.is_empty() {
             "request a device in a container, or leave deviceID out"
         } else {
-            "name one of those or leave deviceID out"
+            "name one of the pod's devices or leave deviceID out"
         }
     )]
     NotOwned {
@@ -161,7 +161,7 @@ pub enum UnknownCause {
     )]
     NoIdentifier(Box<DynamicDevice>),
     /// kubelet's record of claims cannot be used.
-    #[error("{}: cannot find out whose claim {} is: {error}", in_pool(device), .device.claim)]
+    #[error("{}: cannot find out which pods have claim {}: {error}", in_pool(device), .device.claim)]
     Claims {
         /// The device of a claim.
         device: Box<DynamicDevice>,
@@ -204,16 +204,19 @@ fn in_pool(it: &DynamicDevice) -> String {
 /// The answer of kubelet's pod-resources API about a resource of a pod.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PodResourcesAnswer {
-    /// The answer names devices of another pod of the same name.
+    /// The answer names devices, but the checkpoint lists too few devices for this pod. The answer
+    /// may be about another pod of the same name.
     #[error(
-        "pod-resources names {}, which belong to another pod{}",
+        "pod-resources names {}{}",
         named(ids),
-        .uid.iter().map(|uid| format!(" of UID {uid}")).collect::<String>()
+        .uid.iter()
+            .map(|uid| format!(", which the checkpoint lists for UID {uid}"))
+            .collect::<String>()
     )]
     OtherPod {
         /// The devices.
         ids: Vec<String>,
-        /// The other pod's UID, if the checkpoint lists one of the devices.
+        /// The UID of a pod for which the checkpoint lists one of these devices, if there is one.
         uid: Option<String>,
     },
     /// There is no answer, for this reason.

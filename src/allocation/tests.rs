@@ -1,4 +1,5 @@
-//! Checkpoints of Kubernetes 1.36, broken checkpoints, and the assignment of devices to networks.
+//! kubelet's records, of Kubernetes 1.36 and broken ones, and the assignment of devices to
+//! networks.
 
 use super::claims::Claims;
 use super::*;

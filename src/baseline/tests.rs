@@ -213,7 +213,7 @@ fn an_ipoib_address_is_never_set_and_another_guid_needs_a_rebind() {
     assert_eq!(repairs(&ipoib(1, 1), &ipoib(2, 1)), [""; 0]);
     let guid = "GUID 00:00:00:00:00:00:00:01 of its interface";
     assert_eq!(repairs(&ipoib(1, 1), &ipoib(1, 2)), [guid]);
-    // The process unbound the driver, and ended before it bound the driver again.
+    // A call of Jackfield unbound the driver, and ended before it bound the driver again.
     let mut unbound = ipoib(1, 2);
     unbound.driver = None;
     unbound.netdev = None;

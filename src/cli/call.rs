@@ -54,7 +54,8 @@ pub(super) fn request(
     Ok(request)
 }
 
-/// Runs a verb on this node, and prints the notes that the verb collected.
+/// Runs a verb on this node with a deadline of `time`, and prints the notes that the verb
+/// collected.
 pub(super) fn run<T>(
     request: &Request,
     time: Duration,

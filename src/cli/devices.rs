@@ -73,9 +73,9 @@ pub(super) fn devices(args: &DevicesArgs) -> Result<(), CommandError> {
     }
 }
 
-/// Finds the pods that have devices, and the orphans. If this process may not read the journal or
-/// enter network namespaces, prints a note and returns the rest, so that the command can still show
-/// the hardware.
+/// Finds the pods that have devices, and the orphans: VFs that belong to no pod and have lost their
+/// interface. If this process cannot read the journal or enter network namespaces, prints a note
+/// and returns the rest, so that the command can still show the hardware.
 fn usage(inventory: &Inventory, journal: &Journal) -> Usage {
     let users = match journal.device_users() {
         Ok(users) => users,

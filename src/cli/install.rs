@@ -105,7 +105,7 @@ pub(super) struct InstallArgs {
     /// This node's name in the cluster [default: $NODE_NAME, else the host's name]
     #[arg(long, value_name = "NAME", requires = "from_multus")]
     node: Option<String>,
-    /// Directories with CNI plugins besides binDir, separated by colons [default: --bin-dir]
+    /// Directories to search for CNI plugins after binDir, separated by colons [default: --bin-dir]
     #[arg(long, value_name = "DIRS", requires = "from_multus")]
     cni_path: Option<String>,
 }
@@ -115,10 +115,10 @@ pub(super) struct InstallArgs {
 pub(super) struct UninstallArgs {
     #[command(flatten)]
     paths: PlaceArgs,
-    /// Directories with CNI plugins besides binDir, separated by colons [default: --bin-dir]
+    /// Directories to search for CNI plugins after binDir, separated by colons [default: --bin-dir]
     #[arg(long, value_name = "DIRS")]
     cni_path: Option<String>,
-    /// Also detach the pods that still run
+    /// Also detach the pods that still run, and continue even if records are damaged
     #[arg(long)]
     force: bool,
 }

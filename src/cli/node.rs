@@ -33,7 +33,9 @@ pub(super) fn gc(node: &NodeArgs, keep: &[ValidAttachment]) -> Result<(), Comman
     let detached = collected.sandboxes.iter();
     print(detached.map(|key| format!("detached {}:{}", key.container, key.ifname)))?;
     for (network, attached) in &collected.networks {
-        print([format!("collected network {network}, {attached} attached")])?;
+        print([format!(
+            "ran GC for network {network}; attachments that remain: {attached}"
+        )])?;
     }
     if collected.sandboxes.is_empty() && collected.networks.is_empty() {
         print(["nothing to collect"])?;
@@ -50,7 +52,9 @@ pub(super) fn status(args: &NodeArgs) -> Result<(), CommandError> {
     let plugins = match ready.asked {
         Some(Ran::All) => "its plugins are ready too",
         Some(Ran::None) => "its plugins have no STATUS before cniVersion 1.1.0",
-        None => "jackfield did not ask its plugins, because only the agent has its definition",
+        None => {
+            "jackfield did not ask its plugins, because the agent, which has the network's definition, does not answer"
+        }
     };
     let network = ready.network;
     print([format!("ready: cluster network {network}; {plugins}")])

@@ -1,4 +1,5 @@
-//! `attach`, `detach`, `check`: make the runtime's calls for one pod.
+//! `attach`, `detach` and `check` make the CNI calls ADD, DEL and CHECK for one pod. Otherwise the
+//! runtime makes these calls.
 
 use std::path::Path;
 

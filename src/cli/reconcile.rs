@@ -1,5 +1,5 @@
 //! `reconcile`: changes the networks of running pods, so that they agree with the annotations. For
-//! runtimes that do not call STATUS, and for people.
+//! people, and for runtimes that do not call STATUS, which otherwise starts these changes.
 
 use serde_json::{Value, json};
 
@@ -84,11 +84,12 @@ pub(super) fn reconcile(args: &ReconcileArgs) -> Result<(), CommandError> {
     no_findings(!failed)
 }
 
-/// Runs `act` for a sandbox, with the request that the runtime made for its ADD. Passes each note of
-/// the call to `warn`, and reports the call to the agent.
+/// Runs `act` for a sandbox, with the request that the runtime made for its ADD. Passes each note
+/// of the call to `warn`, and reports the call to the agent. Does nothing if the journal has no
+/// record of the sandbox.
 ///
 /// # Errors
-/// The failure of `act`.
+/// The failure of `act`, or the reason why the request is invalid.
 pub(super) fn run(
     journal: &Journal,
     key: &Key,

@@ -53,9 +53,9 @@ pub struct Agent {
     /// connection would also close the descriptors that the agent sent over it, and this can block:
     /// a socket with SO_LINGER waits for its peer, and the kernel frees the blocks of a deleted
     /// file one by one. When a process ends, the kernel does not wait for a lingering socket, but
-    /// still frees the file. So the agent can delay the end of a call that asks a question. The
-    /// agent can delay the same call by not answering. A call that only reports receives no
-    /// descriptors.
+    /// still frees the file. So the agent can delay the end of a call that asks a question. This is
+    /// no new risk, because the agent can also delay such a call by not answering. A call that only
+    /// reports receives no descriptors.
     opened: ManuallyDrop<RefCell<Vec<AgentConnection>>>,
     /// The connection over which the plugin sent its question. Reports at the end of the call use
     /// this connection too.
@@ -134,7 +134,8 @@ impl Agent {
         ClusterError::Agent(self.socket.clone(), source.into())
     }
 
-    /// Returns the API server if one is configured and `error` means that no agent listens.
+    /// Returns the API server if one is configured and `error` means that no agent listens. The
+    /// rest of the call then publishes to the API server.
     fn stand_in(&self, error: &ClusterError) -> Option<&Api> {
         let api = self.api.as_ref().filter(|_| error.is_of_absent_agent())?;
         self.agent_is_away.set(true);
@@ -179,7 +180,7 @@ impl Cluster for Agent {
             let answered_by = until.min(Instant::now() + ANSWER_TIMEOUT);
             let error = match self.exchange(&message, answered_by) {
                 Ok(FromAgent::Answer(mut answer)) => {
-                    // An agent from an older release does not ask kubelet.
+                    // An agent from an older release does not ask kubelet, so the plugin does.
                     ask_kubelet(question, &mut answer);
                     return Ok(*answer);
                 }

@@ -1,6 +1,7 @@
-//! Every network that an ADD may need, with its configuration from the definition or from disk
-//! (NPWG 1.3 §3.4.1). For a network without a usable configuration, the catalog keeps the error.
-//! The error matters only if the pod is attached to that network.
+//! Every network that an ADD may need, with its configuration from a definition, from disk (NPWG
+//! 1.3 §3.4.1) or from `delegates` in the node configuration. For a network without a usable
+//! configuration, the catalog keeps the error. The error matters only if the pod is attached to
+//! that network.
 
 use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
@@ -14,8 +15,8 @@ use crate::diagnostic::Problem;
 use crate::npwg::{Definition, ObjectRef, RESOURCE_NAME_ANNOTATION};
 use crate::request::{ClusterNetwork, NodeConfig};
 
-/// The most definitions of an answer that the catalog reads, because each definition may cost a
-/// search of `confDir`. The agent does not look up more definitions for one question.
+/// The most definitions that the catalog reads. Each definition may cost a search of `confDir`. The
+/// agent does not look up more definitions for one ADD.
 const MAX_DEFINITIONS: usize = 256;
 
 /// The longest name of a resource, in bytes.
@@ -35,7 +36,7 @@ pub struct Network {
 }
 
 impl Network {
-    /// Returns the network's name for messages before its configuration is read.
+    /// Returns the network's name for messages about a configuration that is not parsed yet.
     pub fn place(&self) -> String {
         self.object
             .as_ref()
@@ -43,7 +44,7 @@ impl Network {
     }
 }
 
-/// Why a network has no configuration.
+/// Why a network cannot be used.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum NetworkError {
     /// The definition is missing or cannot be used. The text is the reason from the answer.
@@ -52,11 +53,11 @@ pub enum NetworkError {
     /// The answer does not contain the definition.
     #[error("NetworkAttachmentDefinition {0} was not looked up")]
     NotLookedUp(ObjectRef),
-    /// No definition and no configuration in `confDir` has the name, and the name is not an
+    /// No usable definition and no configuration in `confDir` has the name, and the name is not an
     /// absolute path.
     #[error(
-        "no definition and no configuration in confDir {} has this name, and it is not an absolute \
-         path",
+        "no usable definition and no configuration in confDir {} has this name, and the name is not \
+         an absolute path",
         .0.display()
     )]
     Unknown(PathBuf),
@@ -211,9 +212,9 @@ impl Finder<'_> {
         }
     }
 
-    /// Finds the plugins that run for every pod in addition to its networks. Their directory is
-    /// next to the cluster network's configuration, as in Multus. If that configuration has no
-    /// path, their directory is in `confDir`.
+    /// Finds the plugins that run for every pod in addition to its networks. Their folder is beside
+    /// the file, or in the directory, that `clusterNetwork` names, as in Multus. If
+    /// `clusterNetwork` is not an absolute path, their folder is in `confDir`.
     fn auxiliary(&self) -> Option<Result<Network, NetworkError>> {
         let name = self.config.auxiliary_chain.as_ref()?;
         let cluster = match &self.config.cluster_network {
@@ -300,8 +301,8 @@ mod tests {
             ),
             (
                 NetworkError::Unknown("/c".into()),
-                "no definition and no configuration in confDir /c has this name, and it is not an \
-                 absolute path",
+                "no usable definition and no configuration in confDir /c has this name, and the name \
+                 is not an absolute path",
             ),
             (
                 NetworkError::LongResource(object(), 300),

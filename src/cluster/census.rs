@@ -23,8 +23,8 @@ pub struct Census {
     /// The node.
     #[serde(deserialize_with = "bounded::text::<_, LONGEST_LINE>")]
     pub node: String,
-    /// Whether the agent has listed its node's pods and can read definitions. If not, names may be
-    /// missing.
+    /// Whether the agent has listed its node's pods and the definitions since it started, and no
+    /// list for this census failed. If not, names may be missing.
     pub listed: bool,
     /// Why the agent could not list the definitions for this census, in one line.
     pub unreachable: Option<String>,
@@ -42,7 +42,7 @@ pub struct Census {
 /// Why objects are missing from a census.
 #[derive(Debug, thiserror::Error)]
 pub enum CensusProblem {
-    /// The name of a definition cannot be read.
+    /// The name of a definition is missing or invalid.
     #[error("NetworkAttachmentDefinition {0}")]
     Definition(ObjectNameError),
     /// The cluster has more definitions than fit into a census.

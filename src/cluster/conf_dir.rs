@@ -12,8 +12,9 @@ use crate::cni::{JsonError, NetworkName, PluginConfig, PluginConfigError, RawObj
 use crate::diagnostic::{self, Problem};
 use crate::regular_file;
 
-/// The file name endings of configurations, and of configuration lists.
+/// The file name endings of configurations.
 const ENDINGS: [&str; 5] = ["conflist", "configlist", "conf", "config", "json"];
+/// The file name endings of configuration lists.
 const LISTS: [&str; 2] = ["conflist", "configlist"];
 /// The largest configuration that is read, in bytes.
 const MAX_FILE: u64 = 2 << 20;
@@ -28,7 +29,8 @@ pub struct OnDisk {
 }
 
 /// Finds the configuration with the given `name`. Searches first the lists, then the single
-/// configurations, both in the order of the files' names. Skips files that cannot be read.
+/// configurations, both in the order of the files' names. Skips files that cannot be read or are
+/// not JSON.
 ///
 /// # Errors
 /// When the directory exists and cannot be read.
@@ -72,14 +74,17 @@ pub fn read(path: &Path) -> Result<OnDisk, ConfDirError> {
     })
 }
 
-/// Adds the plugins of the sibling folder to the end of a list on disk. The folder has the
-/// network's name, and each of its `.conf` files contains a plugin (CNI 1.1.0 §1
-/// `loadOnlyInlinedPlugins`). A file with a list's ending and the key `plugins` is a list, even if
-/// it has the key `type` too.
+/// Returns a list with the plugins of its sibling folder at the end, unless the list's
+/// `loadOnlyInlinedPlugins` is true (CNI 1.1.0 §1). The folder is beside the list and has the
+/// network's name. Each `.conf` file in the folder contains a plugin.
+///
+/// A file without the key `type` is a list. A file with a list's ending and the key `plugins` is a
+/// list even with the key `type`, which this function then removes.
 ///
 /// # Errors
-/// When a file in the folder is not a plugin's configuration. Such a file is not skipped, because
-/// the network would behave differently without its plugin.
+/// When the folder or a `.conf` file in it cannot be read, or when such a file is not a plugin's
+/// configuration. The file is not skipped, because the network would behave differently without its
+/// plugin.
 pub fn with_sibling_plugins(found: OnDisk) -> Result<OnDisk, ConfDirError> {
     // The caller parses a broken list again and reports the error.
     let Ok(mut list) = RawObject::parse_configuration(found.text.as_bytes()) else {
@@ -177,7 +182,7 @@ fn files_if_any(dir: &Path, endings: &[&str]) -> Result<Vec<PathBuf>, ConfDirErr
     }
 }
 
-/// Returns the files of a directory that have one of these endings, in the order of their names.
+/// Returns the files of a directory that have one of these `endings`, in the order of their names.
 pub(super) fn files_ending(dir: &Path, endings: &[&str]) -> io::Result<Vec<PathBuf>> {
     let mut paths = Vec::new();
     for entry in fs::read_dir(dir)? {
@@ -215,7 +220,7 @@ impl Problem for ConfDirError {
         match self {
             ConfDirError::Missing(path) => format!("{} does not exist", path.display()),
             ConfDirError::Empty(path) => format!(
-                "{} has no .conflist, .configlist, .conf, .config or .json",
+                "{} has no .conflist, .configlist, .conf, .config or .json file",
                 path.display()
             ),
             ConfDirError::Plugin(path, cause) => format!("{}: {cause}", path.display()),
@@ -228,7 +233,7 @@ impl Problem for ConfDirError {
             ConfDirError::Missing(_) => "correct the path or wait for the network to be installed",
             ConfDirError::Empty(_) => "put a configuration there",
             ConfDirError::Plugin(..) => "make it the configuration of one plugin, or remove it",
-            ConfDirError::Unreadable(..) => "make it a readable configuration",
+            ConfDirError::Unreadable(..) => "correct the file or directory, or its path",
         };
         Some(remedy.to_owned())
     }

@@ -7,8 +7,9 @@ use super::{Answer, Question};
 use crate::kubelet;
 use crate::npwg::ObjectRef;
 
-/// Returns the resources of the question's networks, except resources whose devices the pod's
-/// manifest lists. Returns `None` if the answer needs nothing from kubelet, as for most pods.
+/// Returns the resources of the networks that the question or the pod's annotations name, except
+/// resources whose devices the pod's manifest lists. Returns `None` if the answer needs nothing
+/// from kubelet, as for most pods.
 pub(super) fn wanted<'a>(question: &Question, answer: &'a Answer) -> Option<Vec<&'a str>> {
     let pod = answer.pod.as_ref()?;
     let annotations = question.annotations.as_ref().unwrap_or(&pod.annotations);
@@ -27,7 +28,8 @@ pub(super) fn wanted<'a>(question: &Question, answer: &'a Answer) -> Option<Vec<
 }
 
 /// Makes a pod with many containers fit into an answer: drops requests for devices that the pod's
-/// networks do not use. Returns whether the pod fits.
+/// networks do not use. Drops nothing if an annotation may name a device, because any container may
+/// have that device. Returns whether the pod fits.
 pub(super) fn fit_containers(question: &Question, answer: &mut Answer) -> bool {
     if fits(answer) {
         return true;

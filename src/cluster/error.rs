@@ -16,7 +16,7 @@ use crate::diagnostic::{self, Problem};
 pub enum ClusterError {
     /// This folder of manifests cannot be read.
     Folder(PathBuf, #[source] io::Error),
-    /// The call's deadline came before all manifests of this folder were read.
+    /// The time limit passed before all manifests of this folder were read.
     LongFolder(PathBuf),
     /// No pod of this name exists in this place.
     UnknownPod(String, Place),
@@ -142,7 +142,8 @@ impl ClusterError {
         matches!(self, ClusterError::Agent(_, source) if source.is_absence())
     }
 
-    /// Whether no agent listens at the moment, so that a retry may succeed soon.
+    /// Whether no agent listens, or the agent closed the connection without an answer. Both happen
+    /// while the agent restarts, so a retry may succeed soon.
     pub(super) fn is_of_absent_agent(&self) -> bool {
         use AgentProblem::{Closed, NoListener};
         matches!(self, ClusterError::Agent(_, NoListener | Closed))

@@ -1,8 +1,9 @@
-//! The figures of one call of the plugin. The agent adds them to its metrics when the call is over.
+//! The figures of one call of the plugin: its outcome, times and counts. The agent adds them to its
+//! metrics when the call is over.
 //!
 //! The plugin keeps no counters, because it runs for only milliseconds. Plugin and agent may be
-//! from different releases. So verbs, phases and checks are text, and the agent also counts those
-//! that its own release does not define.
+//! from different releases. So verbs, phases and checks are text. The agent also counts words that
+//! its own release does not define.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -29,13 +30,14 @@ pub struct Figures {
     pub code: u32,
     /// The error message in the result for the runtime.
     pub failure: Option<String>,
-    /// The last phase before the failure, [`Phase::as_str`].
+    /// The name of the last phase, except [`Phase::Unwind`]. For a failed call, this is the phase
+    /// that failed.
     pub last: Option<Word>,
     /// The time from the start of the call to its result, in microseconds.
     pub took: u64,
     /// The time that each phase took.
     pub phases: Vec<PhaseFigure>,
-    /// The attachments that the call changed, each with its network.
+    /// The outcome for each attachment that the call made, removed, checked or could not plan.
     pub networks: Vec<NetworkFigure>,
     /// Every plugin that was called.
     pub plugins: Vec<PluginFigure>,
@@ -56,7 +58,7 @@ pub struct Figures {
 pub struct OnRecord {
     /// The runtime's attachments: one for each sandbox, whatever the number of its networks.
     pub attachments: u64,
-    /// Detachments that failed and are still owed.
+    /// Detachments that failed and that Jackfield still has to retry.
     pub owed: u64,
     /// The addresses of devices that could not be restored after a pod had used them.
     pub unrestored: Vec<String>,

@@ -1,5 +1,5 @@
-//! A folder of manifests in place of a cluster. The outcome of each ADD is written to files below
-//! `status/`.
+//! A folder of manifests in place of a cluster. Jackfield writes the status and the events of pods
+//! to files below its subfolder `status/`.
 
 mod pod;
 mod status;
@@ -98,8 +98,8 @@ impl Cluster for Folder {
         Ok(answer)
     }
 
-    /// Lists the pods in the folder, which all belong to one node. Leaves out pods that use the
-    /// host's network. Always lists the definitions too.
+    /// Lists the pods in the folder as pods of `node`. Leaves out pods that use the host's network.
+    /// Always lists the definitions too.
     fn census(&self, node: &str, _: bool) -> Result<Census, ClusterError> {
         let manifests = Manifests::read(&self.path, Instant::now() + CENSUS_WITHIN)?;
         let mut census = Census {

@@ -37,7 +37,7 @@ pub const MAX_TO_AGENT: usize = 1 << 20;
 /// after escaping.
 pub const MAX_FROM_AGENT: usize = 16 << 20;
 
-/// The room in the frame of a definition for everything except the configuration, in bytes.
+/// The room for everything except the configuration in the frame of a definition, in bytes.
 const BESIDE_CONFIG: usize = 2 << 10;
 
 const MAGIC: [u8; 2] = *b"JF";
@@ -48,8 +48,9 @@ const MAGIC: [u8; 2] = *b"JF";
 pub enum ToAgent {
     /// A question; answered by [`FromAgent::Answer`].
     Question(Question),
-    /// An owed write is on disk. There is no answer. The agent publishes the write when the
-    /// connection ends, because the runtime has received the result of the call by then.
+    /// An owed write is on disk: a publication that the API server does not have yet. There is no
+    /// answer. The agent publishes the write when the connection ends, because the runtime has
+    /// received the result of the call by then.
     Owed,
     /// The figures of a finished call. There is no answer. The agent does not count a call whose
     /// figures do not arrive.
@@ -65,8 +66,8 @@ pub enum ToAgent {
     Pods,
     /// The state of the installation on this node. There is no answer.
     Installation(Installation),
-    /// Sandboxes that are attached on this node. There is no answer. The plugin sends this only to an
-    /// agent that wants it ([`Answer::wants_sandboxes`]).
+    /// Sandboxes that are attached on this node. There is no answer. The plugin sends this only to
+    /// an agent that wants it ([`Answer::wants_sandboxes`]).
     Sandboxes {
         /// The sandboxes.
         list: Vec<SandboxNetworks>,

@@ -27,10 +27,10 @@ pub enum LookupError {
         /// Where the object was looked up.
         place: Place,
     },
-    /// The definition is longer than the limit, in bytes.
+    /// The definition is longer than this limit, in bytes.
     #[error("NetworkAttachmentDefinition {0} has more than {1} bytes; make it smaller")]
     TooLong(ObjectRef, usize),
-    /// The definition is longer than a plugin from an older release accepts, in bytes.
+    /// The definition is longer than this limit of a plugin from an older release, in bytes.
     #[error(
         "NetworkAttachmentDefinition {0} has more than {1} bytes, the limit of a plugin of an \
          older release; use the same release of plugin and agent"

@@ -42,7 +42,7 @@ pub enum ManifestFileError {
     /// This file cannot be read.
     #[error("{path}: {1}", path = .0.display())]
     File(PathBuf, #[source] io::Error),
-    /// A document is neither valid YAML nor valid JSON.
+    /// A document cannot be read.
     #[error("{} (document {number}): {source}", path.display())]
     Document {
         /// The file.
@@ -52,7 +52,7 @@ pub enum ManifestFileError {
         /// The cause.
         source: DocumentError,
     },
-    /// The metadata of a document of this kind is not of the expected shape.
+    /// A document of this kind has metadata that is not of the expected shape.
     #[error("a document of kind {0}: metadata: {1}")]
     Metadata(String, #[source] serde_json::Error),
 }
@@ -183,8 +183,8 @@ fn documents(text: &str) -> Vec<&str> {
         .collect()
 }
 
-/// Whether a part of a file has no content. Directives (`%`) come before the `---` of their
-/// document and so form a separate part.
+/// Whether a part of a file has no content. Directives (`%`) do not count as content: they come
+/// before the `---` of their document, and so form a separate part.
 fn is_blank(document: &str) -> bool {
     document.lines().all(|line| {
         let line = line.trim();

@@ -1,5 +1,5 @@
-//! Publications on disk that the API server does not have yet. They survive the end of the plugin
-//! and of the agent, and any outage of the API server.
+//! Owed writes: publications on disk that the API server does not have yet. They survive the end of
+//! the plugin and of the agent, and any outage of the API server.
 //!
 //! The plugin writes each publication to a file, atomically. The agent publishes it and removes the
 //! file. The files are not synced to disk, because every pod gets a new sandbox and a new status
@@ -30,7 +30,7 @@ const UNREADABLE: &str = ".unreadable";
 pub const MAX_FILE: u64 = 1 << 20;
 /// The most entries of the directory that a call or a survey examines.
 const MOST_ENTRIES: usize = 4096;
-/// The most owed writes that a survey reads.
+/// The most owed writes and unreadable files that a survey returns.
 const MOST_SURVEYED: usize = 256;
 /// The most earlier publications that a new publication replaces.
 const MOST_REPLACED: usize = 16;
@@ -59,8 +59,8 @@ impl OwedWrite {
         (self.of_this_boot, &self.file).cmp(&(other.of_this_boot, &other.file))
     }
 
-    /// Returns the period in which the plugin wrote the file. The time of publishing does not
-    /// matter.
+    /// Returns the period in which the plugin wrote the file, by the time since boot in the file's
+    /// name. The time of publishing does not matter.
     pub fn period(&self) -> String {
         let seconds = self.file.split('.').next();
         let seconds = seconds.and_then(|seconds| seconds.parse().ok());
@@ -118,7 +118,7 @@ impl OwedWrites {
     }
 
     /// Whether the directory was removed from the node while mounted into the agent's container.
-    /// The agent then does not see new writes of the plugins.
+    /// The agent then does not see the plugin's new writes.
     pub fn is_removed(&self) -> bool {
         fs::metadata(&self.dir).is_ok_and(|dir| dir.nlink() == 0)
     }
@@ -244,7 +244,7 @@ impl OwedWrites {
         Ok(survey)
     }
 
-    /// Removes the file of a write that has been published or whose pod is gone.
+    /// Removes the file of a write that has been published or replaced, or whose pod is gone.
     ///
     /// # Errors
     /// When the file exists and cannot be removed.

@@ -17,7 +17,7 @@ pub struct PodName {
     pub namespace: String,
     /// The pod's name.
     pub name: String,
-    /// `K8S_POD_UID`, if the runtime sets it.
+    /// The pod's UID, if it is known: `K8S_POD_UID` from the runtime, or `metadata.uid`.
     pub uid: Option<String>,
 }
 
@@ -61,8 +61,8 @@ impl PodAnnotations {
         }
     }
 
-    /// The digest of [`NETWORKS_ANNOTATION`]. It is the same whether the text comes from the API
-    /// server or from kubelet.
+    /// Returns the digest of [`NETWORKS_ANNOTATION`]. The digest is the same whether the text comes
+    /// from the API server or from kubelet.
     pub fn digest(&self) -> NetworksDigest {
         NetworksDigest::of(self.networks.as_deref().unwrap_or_default())
     }
@@ -148,9 +148,9 @@ pub struct Pod {
     pub has_claims: bool,
 }
 
-/// The most requests and the most containers of a pod in an answer. The plugin drops the excess
-/// when it reads an answer. The agent refuses a pod if more requests or containers ask for devices
-/// that the pod's networks may use.
+/// The most requests for devices, and the most containers, of a pod in an answer. The plugin drops
+/// the excess when it reads an answer. The agent drops requests that the pod's networks do not
+/// need, and refuses the pod if there are still too many.
 pub(super) const MOST_REQUESTS: usize = 256;
 pub(super) const MOST_CONTAINERS: usize = 256;
 /// The longest name of a container or a resource, in bytes.
@@ -176,7 +176,7 @@ pub struct Container {
     #[serde(deserialize_with = "bounded::counts::<_, MOST_REQUESTS, LONGEST_NAME>")]
     pub requests: BTreeMap<String, u64>,
     /// Whether the container runs to completion before the next container starts. Kubelet then
-    /// reuses its devices for later containers. False for a sidecar.
+    /// reuses the container's devices for later containers. False for a sidecar.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ends_first: bool,
 }

@@ -1,4 +1,4 @@
-//! The outcome of an ADD as Jackfield publishes it in the cluster: a status and events.
+//! What Jackfield publishes about a pod in the cluster: the network-status and events.
 
 use std::collections::HashSet;
 
@@ -17,7 +17,8 @@ pub const MAX_MESSAGE: usize = 1000;
 /// other annotations need room too. `deploy/admission.yaml` refuses a larger status.
 pub const MAX_STATUS: usize = 192 * 1024;
 
-/// The outcome of an ADD, within [`MAX_EVENTS`], [`MAX_MESSAGE`] and [`MAX_STATUS`].
+/// The network-status and events of a pod, within [`MAX_EVENTS`], [`MAX_MESSAGE`] and
+/// [`MAX_STATUS`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(from = "Unbounded")]
 pub struct Publication {
@@ -26,8 +27,8 @@ pub struct Publication {
     events: Vec<Event>,
 }
 
-/// A publication as it was written. The limits are not applied yet, because a release with other
-/// limits may have written the publication.
+/// A publication as it was written. It may exceed the limits, because a release with other limits
+/// may have written it.
 #[derive(Deserialize)]
 struct Unbounded {
     pod: PodName,
@@ -48,7 +49,7 @@ impl Publication {
     ///
     /// Replaces a status longer than [`MAX_STATUS`] with an event. If there are too many events,
     /// keeps the first events and the last event. An additional event tells how many events are
-    /// left out.
+    /// left out. Cuts messages longer than [`MAX_MESSAGE`].
     pub fn new(
         pod: PodName,
         status: Option<Vec<StatusEntry>>,
@@ -117,13 +118,13 @@ fn few(mut events: Vec<Event>) -> Vec<Event> {
 /// What a publication leaves out, and why.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Omission {
-    /// The status is longer than [`MAX_STATUS`], in bytes.
+    /// The status has this many bytes, which is more than [`MAX_STATUS`].
     #[error("network-status is not written: it has {0} bytes; {MAX_STATUS} are allowed")]
     LongStatus(usize),
     /// The API server refused the status, because it would make the pod too long.
     #[error("network-status is not written: {0}")]
     RefusedStatus(ApiError),
-    /// This many events exceed [`MAX_EVENTS`].
+    /// The publication leaves out this many events, because of [`MAX_EVENTS`].
     #[error("{0} more events are left out; at most {MAX_EVENTS} are written")]
     Events(usize),
 }

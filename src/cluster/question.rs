@@ -12,8 +12,8 @@ use crate::bounded;
 use crate::kubelet::PodDevices;
 use crate::npwg::{Definition, Dialect, IpamClaim, ObjectRef};
 
-/// The plugin's question to the cluster. An ADD asks one question. The default question asks for no
-/// object.
+/// The plugin's question to the cluster. An ADD asks at most one question. The default question
+/// asks for no object.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Question {
@@ -29,7 +29,7 @@ pub struct Question {
     /// The namespace of a bare name in the annotation
     /// [`DEFAULT_NETWORK_ANNOTATION`](crate::npwg::DEFAULT_NETWORK_ANNOTATION).
     pub multus_namespace: String,
-    /// The dialect of the annotations.
+    /// The version of NPWG by which Jackfield reads the annotations.
     pub dialect: Dialect,
     /// Kubelet's socket (`podResourcesSocket`), for pods whose networks use devices; `None` if the
     /// call does not need the devices.
@@ -55,8 +55,8 @@ pub struct Answer {
     /// The name of every claim in the annotations, with the claim.
     #[serde(deserialize_with = "looked_up")]
     pub claims: Vec<(String, LookupResult<IpamClaim>)>,
-    /// The pod's devices according to kubelet; `None` if the cluster did not ask kubelet, for
-    /// example because no network uses devices.
+    /// The pod's devices according to kubelet; `None` if neither the agent nor the plugin has asked
+    /// kubelet, for example because no network uses devices.
     pub kubelet: Option<PodDevices>,
     /// The sandboxes whose pods have a changed annotation.
     #[serde(
@@ -64,7 +64,8 @@ pub struct Answer {
         skip_serializing_if = "Vec::is_empty"
     )]
     pub differing: Vec<SandboxNetworks>,
-    /// Whether the agent does not know which sandboxes are attached, because it has just started.
+    /// Whether the agent does not know all attached sandboxes, for example because it has just
+    /// started.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub wants_sandboxes: bool,
 }

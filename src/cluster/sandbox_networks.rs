@@ -1,5 +1,5 @@
-//! The sandboxes that Jackfield attached, for the agent. The agent compares them with the annotations
-//! of their pods.
+//! The sandboxes that Jackfield attached, for the agent. The agent compares them with the
+//! annotations of their pods.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +7,7 @@ use super::PodName;
 use crate::cni::{ContainerId, InterfaceName};
 use crate::npwg::NetworksDigest;
 
-/// A sandbox, and the annotation with which its attachments agree.
+/// A sandbox, and the digest of an annotation that selects networks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SandboxNetworks {
     /// `CNI_CONTAINERID`.

@@ -45,8 +45,9 @@ impl CniArgs {
     ///
     /// # Errors
     ///
-    /// [`ArgsError`] when the key is empty, or when the key or the value contains a separator. The
-    /// format has no quoting, so the text after a `;` in a value would become a separate pair.
+    /// [`ArgsError`] when the key is empty, when the key contains `=`, `;` or NUL, or when the
+    /// value contains `;` or NUL. The format has no quoting, so the text after a `;` in a value
+    /// would become a separate pair.
     pub fn set(&mut self, key: &str, value: &str) -> Result<(), ArgsError> {
         if key.is_empty() || key.contains(['=', ';', '\0']) || value.contains([';', '\0']) {
             let pair = format!("{key}={value}");
@@ -94,9 +95,10 @@ pub enum ArgsError {
     /// A pair without `=` or without a key.
     #[error("CNI_ARGS: {0:?} is not a pair; write KEY=VALUE;KEY=VALUE")]
     Pair(String),
-    /// An empty key, or a key or value that contains a separator.
+    /// An empty key, or a character that the format does not allow in a key or a value.
     #[error(
-        "CNI_ARGS: {0:?} cannot be passed on; use no ';' or '=' in a key and no ';' in a value"
+        "CNI_ARGS: {0:?} cannot be passed on; give a key without ';', '=' and NUL, and a value \
+         without ';' and NUL"
     )]
     Separator(String),
 }

@@ -13,7 +13,7 @@ pub struct Code {
     pub remedy: &'static str,
 }
 
-/// Returns the entry with this number, or `None` if Jackfield does not use the number.
+/// Returns the entry with this number, or `None` if the table does not have the number.
 #[must_use]
 pub fn lookup(number: u32) -> Option<&'static Code> {
     TABLE.iter().find(|code| code.number == number)
@@ -43,8 +43,8 @@ macro_rules! codes {
 
 codes! {
     INCOMPATIBLE_VERSION = 1, "incompatible CNI version",
-        "Jackfield does not support the configuration's CNI version, or this version does not have the verb that the runtime sent",
-        "set cniVersion to a version that the message lists";
+        "Jackfield does not support the configuration's CNI version, this version does not have the verb that the runtime sent, or this version cannot express the result",
+        "set cniVersion to a version that the message lists, or raise it";
     UNSUPPORTED_FIELD = 2, "unsupported field",
         "A key of the configuration has a value that Jackfield does not support",
         "change the key that the message names";
@@ -55,23 +55,23 @@ codes! {
         "A variable of the call is missing or invalid",
         "check how the container runtime calls its plugins";
     IO_FAILURE = 5, "I/O failure",
-        "Jackfield could not read or write a file or a socket",
-        "check the file that the message names";
+        "Jackfield could not read stdin or use a file, or the kernel did not answer",
+        "check the file or operation that the message names";
     DECODING_FAILURE = 6, "decoding failure",
-        "The configuration on stdin is not JSON, or its cniVersion is not a string",
-        "correct the configuration file";
+        "The configuration on stdin is not JSON, its cniVersion is not a string, or its prevResult is not a CNI result",
+        "correct the configuration file, or the program that passes prevResult";
     INVALID_NETWORK_CONFIG = 7, "invalid network configuration",
-        "A key of the configuration has an invalid value",
+        "A key of the configuration is missing or has an invalid value",
         "correct the key that the message names";
     INVALID_NETNS = 8, "invalid network namespace",
         "The network namespace is the host's",
         "give the sandbox a separate network namespace";
     TRY_AGAIN_LATER = 11, "try again later",
         "Something that the call needs is not ready yet",
-        "wait for the runtime to retry; check the agent if the error persists";
+        "wait for the runtime to retry; if the error persists, check what the message names";
     NOT_AVAILABLE = 50, "plugin not available",
         "No pod can be attached now",
-        "check the agent and the plugin that the message names";
+        "check what the message names, for example a plugin, the agent or the journal";
     LIMITED_CONNECTIVITY = 51, "limited connectivity",
         "No pod can be attached now, and attached pods may have lost connectivity",
         "check the plugin that the message names";
@@ -79,14 +79,14 @@ codes! {
         "A delegate failed; details contains the delegate's code",
         "follow the delegate's message";
     SELECTION = 101, "invalid selection",
-        "The networks annotation of the pod is invalid or contradicts itself",
-        "correct the annotation of the pod";
+        "The networks annotation of the pod is invalid, contradicts itself or requests a name or address that is in use, or the container is attached already",
+        "correct the annotation of the pod; if the container is attached already, send a DEL first";
     NETWORK = 102, "network not usable",
-        "A definition is missing or unreadable, or its configuration is invalid",
-        "create or correct the NetworkAttachmentDefinition that the message names";
+        "A definition is missing or unreadable, its configuration is invalid, or one of its plugins is not installed",
+        "create or correct the definition that the message names, or install the plugin";
     CAPABILITY = 103, "capability not declared",
         "The pod requests a capability that no plugin of the network declares",
-        "declare the capability in the definition, or set undeclared to args";
+        "declare the capability in the definition; for ips and mac, you can set undeclared to args instead";
     DEVICES = 104, "devices",
         "The pod has too few devices, its devices are unknown or in use, or a network would take a device or interface that the node itself needs",
         "compare the pod's resource requests with the resourceName of its networks, and check the device or interface that the message names";
@@ -95,15 +95,15 @@ codes! {
         "check the delegate that the message names";
     TEARDOWN_INCOMPLETE = 106, "teardown incomplete",
         "Jackfield could not detach a network or restore a device, and must retry",
-        "wait for Jackfield to retry; jackfield doctor lists the detachments that Jackfield still owes";
+        "wait for Jackfield to retry; jackfield doctor lists the failed detachments";
     CLUSTER = 107, "cluster",
-        "The cluster does not have the pod, the pod's UID differs from the UID that the runtime passed, or Jackfield can reach neither the agent nor the API server",
-        "check the agent and the API server";
+        "The cluster does not have the pod, the pod's UID differs from the UID that the runtime passed, or Jackfield cannot read from the API server or the folder of manifests",
+        "check the agent, the API server or the folder of manifests";
     RESTRICTED = 108, "restricted",
-        "namespaceIsolation or policy does not allow this network, or does not allow this use of the network",
+        "namespaceIsolation or policy does not allow this network, this use of the network, or changes of running pods",
         "create the definition in the pod's namespace, or extend policy";
     JOURNAL = 109, "journal",
-        "Jackfield cannot read or write the journal, which records what is attached",
+        "Jackfield cannot read or write the journal, which records what is attached, or a CHECK finds no usable record",
         "check the directory that journalDir names";
 }
 

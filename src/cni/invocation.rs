@@ -107,14 +107,14 @@ pub struct ValidAttachment {
 }
 
 impl ValidAttachment {
-    /// The keys of the list in a configuration. The specification defines the first key. The
-    /// reference library writes both keys.
+    /// The keys under which a configuration lists the attachments. The specification defines the
+    /// first key. The reference library writes both keys.
     pub const KEYS: [&str; 2] = ["cni.dev/valid-attachments", "cni.dev/attachments"];
 
     /// Reads the attachments from the configuration of a GC.
     ///
-    /// Returns `None` if the configuration lacks the key. GC must then not remove anything. `null`
-    /// is an empty list.
+    /// Returns `None` if the configuration has neither key. GC must then not remove anything.
+    /// `null` is an empty list.
     ///
     /// # Errors
     ///
@@ -138,7 +138,8 @@ pub enum InvocationError {
     PrevResult(#[from] ResultError),
 }
 
-/// Keys that Jackfield drops from a plugin's object, because only a runtime may set them.
+/// Keys that Jackfield drops from a plugin's object. They are for the runtime, or only a runtime
+/// may set them.
 const RUNTIME_KEYS: [&str; 7] = [
     "cniVersion",
     "name",
@@ -154,12 +155,12 @@ const RUNTIME_KEYS: [&str; 7] = [
 impl PluginConfig {
     /// Returns the text for the plugin's stdin.
     ///
-    /// Copies the values of the plugin's configuration byte for byte.
+    /// Copies the values that come from the plugin's configuration byte for byte.
     ///
     /// # Errors
     ///
-    /// [`InvocationError`] when the pod has `cni-args` and `args` or `args.cni` is not an object,
-    /// or when the previous result cannot be converted.
+    /// [`InvocationError`] when the pod has `cni-args` but the configuration's `args` or `args.cni`
+    /// is not an object, or when the previous result cannot be converted.
     pub fn request(&self, invocation: &Invocation<'_>) -> Result<String, InvocationError> {
         let body = self.body();
         let prev_result = invocation
@@ -220,7 +221,8 @@ impl PluginConfig {
     ///
     /// # Errors
     ///
-    /// [`JsonError`] when the pod has `cni-args` and `args` or `args.cni` is not an object.
+    /// [`JsonError`] when the pod has `cni-args` but the configuration's `args` or `args.cni` is
+    /// not an object.
     pub fn check_args(&self, pods: &RawObject) -> Result<(), JsonError> {
         if pods.is_empty() {
             return Ok(());

@@ -1,5 +1,5 @@
-//! The JSON of definitions, delegates and runtimes. Jackfield reads the keys that it needs and
-//! passes the text on unchanged.
+//! The JSON of definitions, delegates and runtimes. Jackfield reads the keys that it needs, and
+//! keeps the text of every value, so that it can pass a configuration on unchanged.
 
 use std::borrow::Cow;
 

@@ -78,8 +78,9 @@ macro_rules! name {
 name! {
     /// The runtime's ID of a sandbox: `CNI_CONTAINERID` (CNI 1.1.0 §2 "Parameters").
     ///
-    /// The ID begins with a letter or digit and contains no slash, so it is safe as a file name.
-    /// The specification does not limit the length of an ID.
+    /// The ID begins with a letter or digit and contains no slash, so it is safe as a part of a
+    /// file name. An ID may be too long for a file name, because the specification does not limit
+    /// the length.
     ContainerId, "container ID", plain
 }
 
@@ -132,7 +133,7 @@ fn plain(text: &str) -> Result<(), &'static str> {
     if text.starts_with(|first: char| first.is_ascii_alphanumeric()) && text.bytes().all(is_valid) {
         Ok(())
     } else {
-        Err("begin with a letter or digit and go on with letters, digits, '_', '.', '-'")
+        Err("begin with a letter or digit and go on with letters, digits, '_', '.' and '-'")
     }
 }
 

@@ -13,7 +13,7 @@ use super::version::{Version, VersionError};
 /// Real chains have fewer than ten. The limit bounds the number of processes of one call.
 pub const MAX_PLUGINS: usize = 64;
 
-/// How large a configuration may be, in bytes. No Kubernetes object is this large.
+/// How large a configuration may be, in bytes. By default, etcd stores no object of this size.
 pub const MAX_BYTES: usize = 2 * 1024 * 1024;
 
 /// A network configuration: a list of plugins (CNI 1.1.0 §1 "Configuration format"), or a single
@@ -35,7 +35,8 @@ pub struct NetworkConfig {
 
 impl NetworkConfig {
     /// Reads a configuration of either form. As in Multus, a configuration with `type` is a single
-    /// plugin, even if it also has `plugins`. Without `type`, `plugins` is the list of plugins.
+    /// plugin, even if it also has `plugins`. If `type` is missing or empty, `plugins` is the list
+    /// of plugins.
     ///
     /// As in the reference library:
     /// - The case of keys does not matter, and `null` means absent.

@@ -38,7 +38,7 @@ pub struct CniResult {
     pub dns: Option<Dns>,
 }
 
-/// An interface that an attachment created. An empty string in the JSON becomes `None`.
+/// An interface that an attachment created. An empty string for an optional field becomes `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Interface {
     /// The name.
@@ -116,7 +116,8 @@ impl CniResult {
         read::parse(text, config_version)
     }
 
-    /// Writes the result in a version. Omits keys that the version does not define.
+    /// Writes the result in a version. Omits what the version cannot express, such as `mtu` before
+    /// 1.1.0, or a second IPv4 address before 0.3.0.
     ///
     /// # Errors
     ///
@@ -126,8 +127,8 @@ impl CniResult {
         write::to_json(self, version)
     }
 
-    /// Refuses lists that are longer than any pod needs. Each element takes time to verify and to
-    /// write.
+    /// Refuses lists that are longer than any pod needs, because each element takes time to verify
+    /// and to write.
     ///
     /// # Errors
     ///

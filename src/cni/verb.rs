@@ -50,7 +50,8 @@ impl Verb {
     }
 
     /// Whether the verb acts on one attachment. The runtime then sets the variables for container,
-    /// network namespace and interface (CNI 1.1.0 §3 "Attachment Parameters").
+    /// network namespace and interface (CNI 1.1.0 §3 "Attachment Parameters"). DEL may lack the
+    /// network namespace.
     #[must_use]
     pub const fn has_attachment(self) -> bool {
         matches!(self, Self::Add | Self::Del | Self::Check)

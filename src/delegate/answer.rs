@@ -21,8 +21,8 @@ enum Documents {
 }
 
 impl Documents {
-    /// Counts the documents without storing them. Accepts any bytes in strings. Deep nesting does
-    /// not exhaust the stack.
+    /// Counts the documents without storing them. Accepts strings that are not UTF-8. Deep nesting
+    /// does not exhaust the stack.
     fn count(bytes: &[u8]) -> Self {
         let mut documents = serde_json::Deserializer::from_slice(bytes).into_iter::<IgnoredAny>();
         match (documents.next(), documents.next()) {
@@ -35,13 +35,14 @@ impl Documents {
     }
 }
 
-/// Returns whether a plugin with this ending has written its whole answer.
+/// Returns whether a plugin with this ending has written its whole answer. Output that is not JSON
+/// counts as whole, because more output cannot make it JSON.
 pub(super) fn complete(verb: Verb, ending: Ending, stdout: &[u8]) -> bool {
     (ending == Ending::Exited(0) && !verb.has_answer())
         || !matches!(Documents::count(stdout), Documents::None | Documents::Cut)
 }
 
-/// Returns the answer or the error of a plugin whose process has ended: CNI 1.1.0 §2 "Errors", §5.
+/// Returns the answer or the error of a plugin that has run: CNI 1.1.0 §2 "Errors", §5.
 pub(super) fn judge(
     verb: Verb,
     after: Duration,

@@ -29,13 +29,13 @@ impl Binaries {
         self.0.iter().flatten()
     }
 
-    /// The plugins without a binary: the place of each in the chain, from 0, and the error.
+    /// The plugins without a binary: the position of each in the chain, from 0, and the error.
     pub fn missing(&self) -> impl Iterator<Item = (usize, &FindError)> {
         let places = self.0.iter().enumerate();
         places.filter_map(|(place, binary)| Some((place, binary.as_ref().err()?)))
     }
 
-    /// The binary of the plugin at a place in the chain.
+    /// The binary of the plugin at this position in the chain, from 0.
     pub(super) fn get(&self, place: usize, plugin: &PluginType) -> Result<&Binary, FindError> {
         match self.0.get(place) {
             Some(found) => found.as_ref().map_err(Clone::clone),

@@ -41,7 +41,7 @@ pub struct Parameters<'a> {
     pub capability_args: &'a CapabilityArgs,
     /// The pod's `cni-args`.
     pub cni_args: Option<&'a RawObject>,
-    /// Top-level keys that every plugin gets.
+    /// Top-level keys that Jackfield adds to the configuration of every plugin.
     pub inject: &'a [(String, Box<RawValue>)],
 }
 

@@ -55,7 +55,7 @@ enum Scope<'a> {
 /// The keys of plugin configurations that name an interface of the node.
 const INTERFACE_KEYS: [&str; 3] = ["master", "device", "bridge"];
 
-/// A plugin and its place in the chain.
+/// A plugin and its position in the chain, from 0.
 #[derive(Clone, Copy)]
 struct Step<'a> {
     place: usize,
@@ -116,9 +116,9 @@ impl<'c> Chain<'c> {
     /// Detaches: calls every plugin in reverse order, even plugins that the ADD did not reach.
     ///
     /// CNI 1.1.0 §3 tells a runtime to stop at the first failure. The resources of the remaining
-    /// plugins would then leak. If the first failure is an uninstalled binary, the leak would be
-    /// permanent. This method therefore calls the remaining plugins too, and returns the errors at
-    /// the end.
+    /// plugins would then leak. If the failing plugin was uninstalled, every retry would stop there
+    /// too, so the leak would be permanent. This method therefore calls the remaining plugins too,
+    /// and returns the errors at the end.
     ///
     /// `result` is the final result of the ADD. Plugins get this result from CNI version 0.4.0 on.
     ///
@@ -217,7 +217,7 @@ impl<'c> Chain<'c> {
     fn result(&self, answer: &[u8]) -> Result<CniResult, DelegateError> {
         let result = CniResult::parse(answer, self.config.version())?;
         result.within_limits()?;
-        // The result may be an error document. A script may print one and exit with status 0.
+        // The answer may be an error document: a script may print one and exit with status 0.
         if result.interfaces.is_empty()
             && result.ips.is_empty()
             && let Some(error) = cni::Error::parse(answer)

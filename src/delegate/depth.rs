@@ -1,4 +1,4 @@
-//! Detects that a delegate of another Jackfield called this Jackfield.
+//! Detects that this Jackfield runs below another Jackfield.
 
 use std::ffi::OsStr;
 
@@ -8,7 +8,7 @@ use thiserror::Error;
 /// another Jackfield.
 ///
 /// The outer Jackfield holds the lock of the sandbox until its delegates are done. An inner
-/// Jackfield would wait for that lock until its deadline.
+/// Jackfield would wait for that lock until the inner deadline.
 pub const MAX_DEPTH: u32 = 1;
 
 /// The environment variable with the number of Jackfields above this process.
@@ -27,7 +27,8 @@ impl Depth {
     ///
     /// # Errors
     ///
-    /// [`DepthError`] when the depth exceeds [`MAX_DEPTH`], or when the value is not a number.
+    /// [`DepthError`] when the depth exceeds [`MAX_DEPTH`], or when the value is neither empty nor
+    /// a number.
     pub fn parse(value: Option<&OsStr>) -> Result<Self, DepthError> {
         let Some(value) = value.filter(|value| !value.is_empty()) else {
             return Ok(Self(1));
@@ -49,10 +50,10 @@ impl Depth {
 /// Why this Jackfield refuses to run.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum DepthError {
-    /// A delegate of another Jackfield called this Jackfield.
+    /// Another Jackfield, or one of its delegates, called this Jackfield.
     #[error(
-        "jackfield was called by a delegate of another jackfield; name a plugin that does not \
-         delegate to jackfield"
+        "another jackfield or one of its delegates called this jackfield; in the network's \
+         configuration, name a plugin that neither is jackfield nor calls it"
     )]
     TooDeep,
     /// The value of the variable is not a number.

@@ -18,7 +18,8 @@ const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/s
 pub(super) struct Environment(Vec<(OsString, OsString)>);
 
 impl Environment {
-    /// Selects the variables that delegates inherit from our environment.
+    /// Selects the variables that delegates inherit from our environment `vars`. Adds the depth,
+    /// and `PATH` if it is missing.
     pub(super) fn new(vars: impl Iterator<Item = (OsString, OsString)>, depth: Depth) -> Self {
         let mut inherited: Vec<_> = vars
             .filter(|(name, _)| name.to_str().is_some_and(shared))

@@ -28,7 +28,10 @@ pub enum DelegateError {
     #[error("the journal has no result of its ADD to compare with; recreate the pod")]
     NoResult,
     /// The deadline had passed before the call.
-    #[error("not called, since no time was left; find out what took the time, or raise deadlines")]
+    #[error(
+        "not called, since no time was left; find out what took the time, or raise the verb's \
+         deadline"
+    )]
     NoTime,
     /// Another process had the binary open for writing.
     #[error("{0} is being written (text file busy); wait until the plugin is installed")]
@@ -38,26 +41,27 @@ pub enum DelegateError {
         "the node is out of processes or memory: {0}; try again once other processes have ended"
     )]
     NoRoom(#[source] io::Error),
-    /// The kernel refuses to start the binary.
+    /// The kernel cannot start the binary.
     #[error(
-        "{0} cannot be started: {1}; install the plugin for this node's architecture, with its \
-         interpreter"
+        "{0} cannot be started: {1}; check that the plugin is built for this node's architecture \
+         and that its interpreter is installed"
     )]
     NotStarted(PathBuf, #[source] io::Error),
-    /// The plugin did not answer within this time, so Jackfield killed it.
+    /// The plugin did not answer and exit within this time, so Jackfield killed it.
     #[error(
         "no answer within {0:?}, killed with its children{1}; find out what it waits for, or raise \
          deadlines.delegate and the verb's own deadline"
     )]
     Hung(Duration, LastLine),
-    /// The plugin did not answer within this time, and Jackfield could not kill it.
+    /// The plugin did not answer and exit within this time, or wrote too much, and Jackfield could
+    /// not kill it.
     #[error(
         "no answer within {0:?}, and it hangs in the kernel, so that it cannot be killed{1}; check \
          the kernel's log, the node may need a reboot"
     )]
     Unkillable(Duration, LastLine),
-    /// The plugin wrote more than the limit, so Jackfield killed it.
-    #[error("wrote more than {STDOUT_CAP} bytes to stdout and was killed; check what it prints")]
+    /// The plugin wrote more than the limit. Jackfield killed it if it still ran.
+    #[error("wrote more than {STDOUT_CAP} bytes to stdout; check what it prints")]
     Flooded,
     /// A signal ended the plugin.
     #[error("crashed: {signal}{1}; check the kernel's log and the plugin's", signal = signal_name(*.0))]
@@ -66,7 +70,7 @@ pub enum DelegateError {
     #[error("{0}")]
     Refused(#[source] cni::Error),
     /// The plugin failed with this exit status and without an error document. The line is the last
-    /// line on stderr. If stderr is empty, it is the last line on stdout.
+    /// line on stderr. If stderr is blank, it is the last line on stdout.
     #[error("exit status {0} without a CNI error on stdout{1}; check the plugin's log")]
     Failed(i32, LastLine),
     /// The plugin exited with status 0, but wrote no result.
@@ -125,12 +129,12 @@ fn signal_name(signal: i32) -> String {
 pub struct LastLine(Option<String>);
 
 impl LastLine {
-    /// How many characters of the line a message quotes.
+    /// The most characters of the line that a message quotes.
     const LONGEST: usize = 300;
 
     /// The last line that is not blank.
     pub(super) fn of(bytes: &[u8]) -> Self {
-        // Decode only the end of the output. The rest, up to 64 KiB, is not needed.
+        // Decode only the end of the output, which may be 1 MiB long.
         let tail = bytes.len().saturating_sub(4 * Self::LONGEST);
         let text = String::from_utf8_lossy(bytes.get(tail..).unwrap_or_default());
         let line = text.lines().map(str::trim).rfind(|line| !line.is_empty());

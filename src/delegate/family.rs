@@ -9,10 +9,10 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, p
 /// bomb.
 const MOST_DESCENDANTS: usize = 1024;
 
-/// A delegate's process group, and the descendants that have left the group.
+/// A delegate's process group, and the delegate's descendants, which may have left the group.
 ///
 /// A signal to the group does not reach a child that called `setsid`. Such a child could continue
-/// to change a pod after the failure of its ADD. The search for such children must precede the
+/// to change a pod after the pod's ADD has failed. The search for such children must precede the
 /// first signal, because it finds a child only while the child's parent lives. It misses a child
 /// whose parent ended earlier.
 pub(super) struct ProcessFamily {
@@ -34,7 +34,8 @@ impl ProcessFamily {
 
     /// Adds the descendants that are alive now.
     ///
-    /// Stores process descriptors, since the kernel may reuse a process ID before the signal.
+    /// Stores process descriptors, since the kernel may reuse a process ID before the signal. Adds
+    /// nothing on a kernel without process descriptors.
     pub(super) fn add_descendants(&mut self) {
         let mut parents = vec![self.leader];
         let mut count = 0;

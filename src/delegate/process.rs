@@ -50,9 +50,9 @@ pub(super) struct ProcessOutput {
 pub(super) enum Ending {
     /// It exited with this status.
     Exited(i32),
-    /// A signal from another process or the kernel ended it.
+    /// A signal that we did not send ended it.
     Signalled(i32),
-    /// We killed it and its children after it wrote more than [`STDOUT_CAP`].
+    /// It wrote more than [`STDOUT_CAP`]. We killed it and its children if they still ran.
     Flooded,
     /// We killed it and its children at its deadline.
     Hung,
@@ -77,10 +77,11 @@ struct RunningProcess<'a> {
     stderr: Intake<ChildStderr>,
 }
 
-/// Runs a command as the leader of its own process group, and returns after the process ended.
+/// Runs a command as the leader of its own process group. Returns when the process has ended or
+/// does not end after SIGKILL.
 ///
-/// If the answer is then incomplete and a child of the delegate still has the output open, this
-/// function waits up to [`ORPHAN_GRACE`] for the rest of the answer.
+/// If the process has ended with an incomplete answer, but its child still has the output open,
+/// this function waits up to [`ORPHAN_GRACE`] for the rest of the answer.
 ///
 /// After a failure, this function kills the rest of the process group. After a success, it does not
 /// kill children, since a plugin may have started a daemon.
@@ -126,7 +127,7 @@ impl<'a> RunningProcess<'a> {
         answer::complete(self.verb, ending, &self.stdout.kept)
     }
 
-    /// Waits until the process ends, and kills it at the deadline.
+    /// Waits until the process ends. Kills it at the deadline, or if it writes too much.
     fn wait(&mut self, deadline: Instant) -> Ending {
         self.feed.push();
         loop {
@@ -161,8 +162,8 @@ impl<'a> RunningProcess<'a> {
         }
     }
 
-    /// Kills the whole family and waits until the delegate ended. A delegate that missed its
-    /// deadline gets SIGTERM first.
+    /// Kills the delegate and its descendants, and waits up to [`KILL_GRACE`] until the delegate
+    /// has ended. A delegate that missed its deadline gets SIGTERM first.
     fn kill(&mut self, ending: Ending) -> Ending {
         let mut family = ProcessFamily::of(self.pid);
         family.add_descendants();

@@ -33,7 +33,8 @@ pub struct Processes {
 }
 
 impl Processes {
-    /// Selects the variables that delegates inherit from our environment.
+    /// Selects the variables that delegates inherit from our environment. `depth` is the number of
+    /// nested Jackfields.
     #[must_use]
     pub fn new(depth: Depth) -> Self {
         Self {
@@ -41,7 +42,8 @@ impl Processes {
         }
     }
 
-    /// Runs the plugin. Retries the start while another process writes to the binary.
+    /// Runs the plugin. Retries the start for up to [`BUSY_PATIENCE`] while another process has the
+    /// binary open for writing.
     fn run(&self, call: &DelegateCall<'_>) -> Result<ProcessOutput, DelegateError> {
         let give_up = call.deadline.min(Instant::now() + BUSY_PATIENCE);
         let mut pause = BUSY_PAUSE;
@@ -84,8 +86,8 @@ impl DelegateExec for Processes {
 
 /// Copies a delegate's standard error to ours: CNI 1.1.0 §4 "Delegated plugin execution procedure".
 ///
-/// Escapes the lines, since a plugin's log may quote text from pods. If the runtime does not read
-/// our standard error, a write could block. This function therefore drops the rest after
+/// Escapes control characters, since a plugin's log may quote text from pods. If the runtime does
+/// not read our standard error, a write could block. This function therefore drops the rest after
 /// [`STDERR_PATIENCE`].
 fn pass_on(output: &ProcessOutput) {
     if output.stderr.is_empty() {
@@ -93,7 +95,7 @@ fn pass_on(output: &ProcessOutput) {
     }
     let lines = console::lines(&String::from_utf8_lossy(&output.stderr));
     let note = match output.stderr_cut {
-        true => format!("jackfield: the rest is dropped after {STDERR_CAP} bytes\n"),
+        true => format!("jackfield: the plugin's stderr is dropped after {STDERR_CAP} bytes\n"),
         false => String::new(),
     };
     #[allow(clippy::disallowed_methods, reason = "the text is escaped above")]

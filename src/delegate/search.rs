@@ -126,10 +126,13 @@ pub enum FindError {
     #[error("{0} is not executable; reinstall the plugin or `chmod 755` it")]
     NotExecutable(PathBuf),
     /// The binary is Jackfield.
-    #[error("{0} is jackfield itself; name another plugin as its delegate")]
+    #[error("{0} is jackfield itself; name another plugin as the delegate")]
     Ours(PathBuf),
     /// Every user may write this file or directory, so every user could run code as root.
-    #[error("{0} can be written by every user, so it is not executed as root; `chmod o-w` it")]
+    #[error(
+        "{0} can be written by every user, so the plugin is not executed as root; run \
+         `chmod o-w {0}`"
+    )]
     Exposed(PathBuf),
 }
 

@@ -9,8 +9,9 @@ use crate::delegate;
 use crate::request::NodeConfig;
 use crate::verify::IntendedFunction;
 
-/// Parses the `spec.config` of a definition or a file in `confDir`. Checks that the configuration
-/// reads back from its text, and that every plugin gets a valid plugin configuration.
+/// Parses the `spec.config` of a definition or a file in `confDir`. Checks that parsing
+/// the text of the configuration again gives the same configuration, and that every plugin gets a
+/// valid plugin configuration.
 pub(super) fn network_config(bytes: &[u8]) -> Option<()> {
     let config = accepted(NetworkConfig::parse(bytes))?;
     assert_eq!(
@@ -63,8 +64,8 @@ pub(super) fn plugin_answer(bytes: &[u8]) -> Option<()> {
     Some(())
 }
 
-/// Checks that a result reads back from its form in every CNI version that can express the result.
-/// CNI 1.1.0 must express the whole result.
+/// Checks that the JSON of a result, in every CNI version that can express the result, stays the
+/// same when it is parsed and written again. CNI 1.1.0 must express the whole result.
 fn writes_back(result: &CniResult) {
     for version in Version::ALL {
         match result.to_json(version) {

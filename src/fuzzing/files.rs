@@ -1,6 +1,6 @@
 //! Targets for files that a different program or a previous release may have written, or a failing
 //! disk may have damaged. They are the files of the journal, of Multus' cache, of kubelet, and of
-//! the runtime's CNI configuration directory.
+//! the runtime's CNI configuration directory, device-info files, and the PCI ID database.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -36,7 +36,8 @@ fn key() -> Option<Key> {
 }
 
 /// Reads the input as a record, once unchanged and once with a valid length and checksum before
-/// every line. Checks that a readable record can be written and read again.
+/// every line. Also reads the input as the marker of a failed detachment. Checks that a readable
+/// record can be written and read again.
 pub(super) fn journal(bytes: &[u8]) -> Option<()> {
     for text in [bytes.to_vec(), of_lines(bytes, record::append_json)] {
         let dir = dir_with(&[("sandboxes/c@eth0", &text), ("owed/c@eth0", bytes)])?;
@@ -87,7 +88,8 @@ pub(super) fn kubelet_files(bytes: &[u8]) -> Option<()> {
     Some(())
 }
 
-/// Reads an owed write. Checks that the publication in it can be written and read again.
+/// Reads an owed write, which is a file with a publication that the API server does not have yet.
+/// Checks that the publication can be written and read again.
 pub(super) fn owed_writes(bytes: &[u8]) -> Option<()> {
     const NAME: &str = "0000000001.000000001-1.json";
     let dir = dir_with(&[(&format!("publish/{NAME}"), bytes)])?;
@@ -145,7 +147,7 @@ pub(super) fn installation(bytes: &[u8]) -> Option<()> {
 }
 
 /// Generates Jackfield's configuration from a template. Checks that Jackfield recognizes the
-/// configuration as its own, and that the configuration reads back unchanged.
+/// configuration as its own, and that reading and writing the configuration again changes nothing.
 fn written_and_read(template: &RawObject) {
     let conf = OurConf::from_template(template);
     let text = conf.text();
@@ -155,8 +157,8 @@ fn written_and_read(template: &RawObject) {
     accepted(conf.node_config());
 }
 
-/// Parses device-info as device plugins and delegates write it. Checks that an accepted value reads
-/// back.
+/// Parses device-info as device plugins and delegates write it. Checks that an accepted value
+/// can be written and read again.
 pub(super) fn device_info(bytes: &[u8]) -> Option<()> {
     capture(bytes);
     let wire = accepted(WireDeviceInfo::from_json(bytes))?;
@@ -170,7 +172,7 @@ pub(super) fn device_info(bytes: &[u8]) -> Option<()> {
     Some(())
 }
 
-/// Parses a captured machine from JSON.
+/// Parses a capture, which describes the hardware of a machine in JSON.
 fn capture(bytes: &[u8]) -> Option<()> {
     let capture = accepted(Capture::from_json(text(bytes)?))?;
     capture.lines().for_each(drop);

@@ -18,7 +18,8 @@ const CONF: &[u8] = br#"{"cniVersion":"1.0.0","name":"j","type":"jackfield","und
 
 /// Plans the attachments of a pod. The input contains the annotation of the pod, a zero byte, and
 /// the configuration of every definition that the annotation names. Checks that a plan without
-/// problems contains no two interfaces with the same name and no plugin that the policy forbids.
+/// problems contains no two interfaces with the same name. Also checks that the policy of the
+/// namespace allows every plugin. This check skips the first attachment, the cluster network.
 pub(super) fn selected(bytes: &[u8]) -> Option<()> {
     let [annotation, config] = parts(bytes).map(text);
     let (annotation, config) = (annotation?, config?);

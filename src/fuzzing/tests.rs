@@ -58,7 +58,8 @@ const READS: [&str; 12] = [
     "BASE64.decode(",
 ];
 
-/// The names of functions that parse their argument, if it has one of the types in [`GIVEN`].
+/// A function parses its argument if the function has one of these names, or begins with one and an
+/// underscore, and the argument has one of the types in [`GIVEN`].
 const NAMES: [&str; 6] = [
     "parse",
     "read",
@@ -77,7 +78,7 @@ const GIVEN: [&str; 6] = [
 ];
 
 /// Returns the parsers in the text of one source file. A function is a parser if it makes one of
-/// the calls in [`READS`], or if its name is in [`NAMES`] and an argument type in [`GIVEN`].
+/// the calls in [`READS`], or if its name matches [`NAMES`] and an argument's type is in [`GIVEN`].
 fn parsers_of(text: &str) -> BTreeSet<String> {
     let text = text
         .split("#[cfg(test)]\nmod tests")

@@ -18,7 +18,7 @@ use crate::cni::{
 use crate::npwg::{Dialect, ObjectRef, RequestedIp, RequestedMac};
 use crate::request::Call;
 
-/// The number of keys of an object that a target checks. The check of one key takes time in
+/// The most keys of an object that a target checks. The check of one key takes time in
 /// proportion to the size of the object.
 const KEYS: usize = 32;
 
@@ -49,8 +49,8 @@ pub(super) fn json(bytes: &[u8]) -> Option<()> {
     Some(())
 }
 
-/// Parses `CNI_ARGS`. Checks that the pairs are written as they were read, and that setting or
-/// removing a pair affects no other pair.
+/// Parses `CNI_ARGS`. Checks that the pairs are written as they were read, that a pair that was set
+/// has its new value, and that a removed pair is gone.
 fn cni_args(text: &str) -> Option<()> {
     let given = accepted(CniArgs::parse(text))?;
     assert_eq!(CniArgs::parse(&given.to_string()), Ok(given.clone()));
@@ -79,7 +79,7 @@ pub(super) fn environment(bytes: &[u8]) -> Option<()> {
     Some(())
 }
 
-/// Checks that an accepted value reads back from its text.
+/// Checks that parsing the text of an accepted value gives the same value.
 fn reads_back<T>(text: &str)
 where
     T: FromStr<Err: Display> + Display + PartialEq + Debug,

@@ -27,7 +27,8 @@ pub(super) fn frames(bytes: &[u8]) -> Option<()> {
 fn message<T: DeserializeOwned + Serialize>(frame: &[u8], limit: usize) {
     if let Some(message) = accepted(frame::read::<T>(&mut &*frame, limit)) {
         settles(&message);
-        // The written frame may be larger than the limit, because this release writes every key.
+        // The written frame has every key, even a key that the input left out. It may therefore be
+        // larger than the limit, so no limit applies here.
         let written = frame::encode(&message, usize::MAX).unwrap_or_default();
         assert!(frame::read::<T>(&mut written.as_slice(), usize::MAX).is_ok());
     }
@@ -40,8 +41,8 @@ pub(super) fn pod_resources(bytes: &[u8]) -> Option<()> {
     Some(())
 }
 
-/// Reads a part of an answer of rtnetlink. Checks that default routes read back from their form in
-/// the journal.
+/// Reads a part of an answer of rtnetlink. Checks that default routes stay the same when the
+/// journal writes and reads them.
 pub(super) fn netlink(bytes: &[u8]) -> Option<()> {
     let answers = crate::kernel::default_routes_in(bytes).into_iter();
     for routes in answers.filter_map(accepted) {

@@ -1,8 +1,9 @@
-//! Adopts sandboxes that another plugin attached: writes a record of each sandbox before its DEL.
+//! Marks the sandboxes that Jackfield adopted from the cache of Multus. To adopt a sandbox that
+//! another plugin attached is to write a record of it before its DEL.
 //!
 //! A sandbox that Multus attached, or that is older than Jackfield on this node, has no record.
 //! Jackfield writes a complete record before it detaches such a sandbox. If the DEL fails or is
-//! killed, Jackfield can then retry it like any other DEL.
+//! killed, Jackfield can then retry the DEL like any other.
 //!
 //! A DEL does not change the cache of Multus, so a marker shows that a sandbox in the cache was
 //! adopted. Without the marker, the next DEL of the runtime would adopt the sandbox again.

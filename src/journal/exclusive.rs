@@ -60,8 +60,8 @@ impl Exclusive {
         device.chain(macs).chain(guids).collect()
     }
 
-    /// The segment on which the resource is exclusive; `None` for a device, which is exclusive on
-    /// the node.
+    /// The segment on which the resource is exclusive. `None` for a device, which is exclusive on
+    /// the node, and in a record of the previous release.
     pub fn segment(&self) -> Option<&Segment> {
         match self {
             Exclusive::Device(_) => None,
@@ -148,7 +148,8 @@ impl Journal {
     pub fn give_back<'a>(&self, key: &Key, attachments: impl IntoIterator<Item = &'a Attachment>) {
         for what in attachments.into_iter().flat_map(Exclusive::of) {
             if self.has(key, &what) {
-                // If this fails, the link reserves nothing as soon as the record is gone.
+                // If this fails, the link reserves nothing as soon as the record lacks the
+                // resource.
                 let _ = fs::remove_file(self.link(&what));
             }
         }

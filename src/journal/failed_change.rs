@@ -45,8 +45,8 @@ impl Journal {
         self.put(FOLDER, &key.file_name(), &failed)
     }
 
-    /// Whether a change to the annotation with the digest `networks` may be tried now. True unless
-    /// the same change failed a short time ago.
+    /// Whether a change to the annotation with the digest `networks` may be tried now. False if the
+    /// same change failed and its retry is not due yet.
     pub fn may_change(&self, key: &Key, networks: &NetworksDigest) -> bool {
         let failed = self.failed_change(key);
         let failed = failed.filter(|failed| failed.networks == *networks);

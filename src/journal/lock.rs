@@ -1,9 +1,8 @@
 //! One lock per sandbox, across processes.
 //!
-//! The lock is a `flock` on a descriptor that every delegate inherits, so the lock is held until
-//! the last delegate has ended. If Jackfield is killed in the middle of an ADD, its orphaned
-//! delegate still holds the lock, and the next DEL waits for the orphan. So no delegate's ADD runs
-//! at the same time as a DEL of the same sandbox.
+//! The lock is a `flock` on a descriptor that every delegate inherits. If Jackfield is killed in
+//! the middle of an ADD, its orphaned delegate still holds the lock, and the next DEL waits for the
+//! orphan. So no delegate's ADD runs at the same time as a DEL of the same sandbox.
 //!
 //! The DEL kills the orphan, but first gives the orphan a moment to finish. A plugin that is killed
 //! halfway may leave state behind that its own DEL does not find, such as an interface without its
@@ -54,7 +53,9 @@ impl Lock {
     /// time. Then kills them.
     ///
     /// # Errors
-    /// [`LockError::Busy`] after the deadline, so that the runtime tries again (code 11).
+    /// [`LockError::Busy`] after the deadline, or if an orphan does not end after SIGKILL. The
+    /// runtime then tries again (code 11). [`LockError::Io`] if the file of the lock cannot be
+    /// used.
     pub fn take(dir: &Path, container: &ContainerId, deadline: Instant) -> Result<Lock, LockError> {
         let path = path(dir, container);
         // A user who can write to this directory could block this call.
@@ -105,8 +106,8 @@ impl Lock {
         }
     }
 
-    /// Takes the lock of `container` in `dir` if it is free. Neither waits for a holder nor kills
-    /// an orphan.
+    /// Takes the lock of `container` in `dir` if the lock is free. Neither waits for a holder nor
+    /// kills an orphan.
     #[must_use]
     pub fn take_if_free(dir: &Path, container: &ContainerId) -> Option<Lock> {
         let path = path(dir, container);
@@ -130,8 +131,8 @@ impl Lock {
 }
 
 impl Drop for Lock {
-    /// Removes the file while it is still locked. A later call then locks a new file, even if a
-    /// delegate in the background still holds the lock of the removed file.
+    /// Removes the file while it is still locked. Otherwise another process could lock the file in
+    /// between, and this call would remove the file of that process.
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.path);
         let _ = self.file.unlock();
@@ -151,6 +152,7 @@ impl Turn {
     ///
     /// # Errors
     /// [`LockError::Busy`] after the deadline, so that the runtime tries again (code 11).
+    /// [`LockError::Io`] if the directory cannot be used.
     pub fn take(dir: &Path, deadline: Instant) -> Result<Turn, LockError> {
         let failed = |cause: io::Error| LockError::io(dir, cause);
         private_dir::create(dir).map_err(failed)?;

@@ -77,7 +77,7 @@ impl<'a> MultusCache<'a> {
         MultusCache { dir }
     }
 
-    /// Reads one sandbox. The result is empty if Multus never attached the sandbox.
+    /// Reads one sandbox. The result is empty if the cache does not contain the sandbox.
     pub fn read(&self, key: &Key) -> CachedSandbox {
         let mut sandbox = CachedSandbox::default();
         let mut results = Vec::new();
@@ -147,6 +147,7 @@ impl<'a> MultusCache<'a> {
     }
 
     /// Removes the files of a detached container, because Multus will get no DEL for the container.
+    /// Keeps unreadable result files, because they may belong to a different container.
     pub fn forget(&self, container: &ContainerId) {
         let sandbox = self.dir.join(container.as_str());
         if sandbox.is_file() {

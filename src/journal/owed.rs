@@ -71,9 +71,9 @@ impl Journal {
         Ok(owed)
     }
 
-    /// Postpones the retry of `key` by `by` if the retry is due. Returns whether the retry was due
-    /// and this call postponed it. If so, the caller starts the retry. The caller holds the lock of
-    /// the sandbox.
+    /// If the retry of `key` is due, postpones it by `by`, but at most by the longest wait. Returns
+    /// whether this call postponed the retry. If so, the caller starts the retry. The caller holds
+    /// the lock of the sandbox.
     pub fn postpone(&self, key: &Key, by: Duration) -> bool {
         let now = now();
         let owed = self.owed(key).filter(|owed| owed.is_due(now));
@@ -103,8 +103,8 @@ impl Journal {
     }
 }
 
-/// Whether a retry is due at `now`, in seconds since the epoch. A due time that is further away than
-/// the longest wait counts as due, because the clock must have been set back.
+/// Whether a retry is due at `now`, in seconds since the epoch. A due time that is further away
+/// than the longest wait counts as due, because the clock must have been set back.
 pub(super) fn is_due(due: u64, now: u64, longest: Duration) -> bool {
     due <= now || due - now > longest.as_secs()
 }

@@ -15,8 +15,8 @@ use crate::private_dir;
 /// The suffix of a file that a DEL has handled.
 pub(super) const SETTLED: &str = ".detached";
 
-/// A file in `sandboxes/` that cannot be read as a record. The text of the error is for a file that
-/// is already in quarantine.
+/// A damaged record in quarantine. In a [`Survey`](super::survey::Survey), it may still be in
+/// `sandboxes/`, to which the text of the error does not apply.
 #[derive(Debug, thiserror::Error)]
 #[error("a record was damaged ({cause}) and is now {}", path.display())]
 pub struct Damaged {

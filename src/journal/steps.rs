@@ -16,7 +16,8 @@ use crate::kernel::DefaultRoute;
 use crate::npwg::NetworksDigest;
 use crate::plan::Attachment;
 
-/// The current format. The previous format lacks the baseline of devices.
+/// The current format. The previous format lacks the baseline, which is the state of the devices
+/// before any delegate ran.
 ///
 /// This release still reads the previous format. For a sandbox without a device, it also writes
 /// the previous format, so that the previous release can read the record.
@@ -35,7 +36,7 @@ pub struct Header {
     pub ifname: InterfaceName,
     /// `CNI_NETNS`.
     pub netns: String,
-    /// The device and inode of the network namespace, which identify it.
+    /// The device number and inode number of the network namespace, which identify it.
     pub netns_id: String,
     /// `CNI_ARGS` as the runtime passed them.
     pub args: String,
@@ -44,8 +45,8 @@ pub struct Header {
     /// Every attachment, in the order of attaching.
     #[serde(with = "List::<wire::Attachment>")]
     pub attachments: Vec<Attachment>,
-    /// The digest of the annotation with which the attachments agree. `None` in records of older
-    /// releases.
+    /// The digest of the annotation that the attachments match. During a change, the default
+    /// digest, which matches no annotation. `None` in records of older releases.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub networks: Option<NetworksDigest>,
     /// The change of the running pod's networks that is under way.
@@ -125,8 +126,8 @@ fn format_of(attachments: &[Attachment]) -> u32 {
     }
 }
 
-/// One step of an ADD, a DEL or a change. The first `usize` of a step is the index of an attachment in the
-/// header.
+/// One step of an ADD, a DEL or a change. The first `usize` of a step is the index of an attachment
+/// in the header.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Step<'a> {
@@ -191,8 +192,8 @@ pub struct Sandbox {
     pub baseline: Vec<DeviceState>,
     /// Whether the ADD attached and verified every attachment.
     pub complete: bool,
-    /// Whether steps may be missing because the last line is incomplete or a reboot interrupted the
-    /// ADD. Every intended attachment may then have been started.
+    /// Whether steps may be missing because a line is incomplete or damaged, or because a reboot
+    /// interrupted the ADD. Every intended attachment may then have been started.
     pub is_torn: bool,
 }
 
@@ -202,7 +203,7 @@ impl Sandbox {
         Sandbox::replay(&files::read(path)?)
     }
 
-    /// Reads a record up to its first incomplete line.
+    /// Reads a record up to its first line that is incomplete or damaged.
     pub(super) fn replay(bytes: &[u8]) -> Result<Sandbox, RecordError> {
         let mut records = record::read(bytes);
         let first = records.next().ok_or(if record::is_cut_off(bytes) {
@@ -271,8 +272,8 @@ impl Sandbox {
         self.header.format = format_of(&self.header.attachments);
     }
 
-    /// Returns the indices of the attachments that an unfinished change has begun and that are
-    /// still to be detached, last first. Empty if no change is under way.
+    /// Returns the indices of the attachments that an unfinished change removes or has added and
+    /// that are still to be detached, last first. Empty if no change is under way.
     pub fn unfinished(&self) -> Vec<usize> {
         let mut unfinished = self.to_detach();
         unfinished.retain(|index| self.is_pending(*index));
@@ -286,7 +287,7 @@ impl Sandbox {
     }
 
     /// Ends a change: removes the attachments that are detached or were never started. `networks`
-    /// is the digest of the annotation with which the other attachments agree.
+    /// is the digest of the annotation that the other attachments match.
     #[must_use]
     pub fn end_change(mut self, networks: NetworksDigest) -> Sandbox {
         let (attachments, progress) = (self.header.attachments, self.progress);
@@ -338,8 +339,9 @@ impl Sandbox {
         Ok(bytes)
     }
 
-    /// Returns the indices of the attachments that a DEL has to detach, last first. A DEL of an
-    /// attachment that was never started does no harm (CNI 1.1.0 §2 DEL).
+    /// Returns the indices of the attachments that a DEL has to detach, last first. If steps may be
+    /// missing, these include attachments that were perhaps never started. A DEL of such an
+    /// attachment does no harm (CNI 1.1.0 §2 DEL).
     pub fn to_detach(&self) -> Vec<usize> {
         let attached = self.progress.iter().enumerate().rev();
         attached
@@ -365,7 +367,7 @@ pub enum RecordError {
     /// This release does not support the format, for example because a newer release wrote it.
     #[error("its format {0} is not supported by this version")]
     Format(u32),
-    /// A line is no valid header or step.
+    /// A line is not a valid header or step.
     #[error(transparent)]
     Json(#[from] serde_json::Error),
     /// The header names a different sandbox than the file name.

@@ -1,4 +1,4 @@
-//! How the journal handles files that a killed process left behind.
+//! How the journal handles incomplete and damaged files, and access by other users.
 
 use std::io::Write;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};

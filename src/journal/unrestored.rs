@@ -6,7 +6,8 @@
 //!
 //! The next ADD that gets such a device retries the restoration. If the device then still has the
 //! MAC, GUID or VLAN of the previous pod, the ADD fails, unless the new pod or its definition sets
-//! that value. The ADD uses the state in this file as its baseline.
+//! that value. If the ADD succeeds, the state in this file is also the state to restore
+//! after the new pod.
 
 use std::fs;
 
@@ -46,8 +47,9 @@ impl Unrestored {
         }
     }
 
-    /// Whether the device in state `now` is the device of this entry. A reboot recreates every
-    /// device, and a physical function can recreate its virtual functions.
+    /// Whether the device in state `now` is the device of this entry. The address alone does not
+    /// show this: a reboot recreates every device, and a physical function can recreate its virtual
+    /// functions.
     pub fn is_about(&self, now: &DeviceState) -> bool {
         let is_same = self.before.device == now.device && !self.before.is_recreated(now);
         self.boot == boot_id() && is_same
@@ -63,7 +65,7 @@ impl Journal {
         self.put(FOLDER, &device.before.device.to_string(), device)
     }
 
-    /// Returns the entry of a device if it is unrestored.
+    /// Returns the entry of a device if the device is unrestored.
     pub fn unrestored(&self, address: PciAddress) -> Option<Unrestored> {
         self.get(FOLDER, &address.to_string())
     }

@@ -58,8 +58,8 @@ const STATIC: u8 = 4;
 /// A default route of the main table.
 ///
 /// The journal stores the routes that Jackfield replaces. A restored route must equal the removed
-/// route, so the type keeps attributes without a field in raw form ([`RawAttribute`]). The type
-/// stores interfaces by name, because the index changes when an interface is recreated.
+/// route, so `rest` has the raw form of every attribute that has no field ([`RawAttribute`]). The
+/// type stores interfaces by name, because the index changes when an interface is recreated.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DefaultRoute {
     /// The IP family.
@@ -82,7 +82,7 @@ pub struct DefaultRoute {
     /// The ID of the next-hop object that the route uses. The kernel reports both the ID and the
     /// object's next hops, but does not accept both in a request.
     pub next_hop_id: Option<u32>,
-    /// The seconds until a route from a router advertisement expires.
+    /// The seconds until the route expires, for example a route from a router advertisement.
     pub expires: Option<u32>,
     /// All attributes without a field above: MTU, MSS, preference, realm, …
     pub rest: Vec<RawAttribute>,

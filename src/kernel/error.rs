@@ -111,7 +111,7 @@ fn remedy(source: &io::Error) -> &'static str {
             "give the pod an address in the gateway's subnet, or choose a gateway within reach"
         }
         Some(libc::ENETDOWN) => "set the interface up first",
-        Some(libc::EINVAL) => "check the gateway and the route's interface",
+        Some(libc::EINVAL) => "check the values, such as a route's gateway and interface",
         Some(libc::ENODEV) => "check that the interface is still in this namespace",
         Some(libc::ENOBUFS | libc::ENOMEM) => "free memory on this node",
         _ => "check the interface and the kernel's log",

@@ -85,8 +85,8 @@ pub(crate) struct FakeDevices {
     pub(crate) guard: Guard,
     /// Whether the administrator has set an address.
     pub(crate) is_given: bool,
-    /// Whether the link of that VF takes over the address from the PF when a test sets the link
-    /// down.
+    /// Whether the VF's link in `own_address_becomes_admins` takes over the address from the PF
+    /// when the link goes down.
     pub(crate) asks_anew: bool,
     pub(crate) uplinks: Vec<String>,
     /// The indices of the links that have an address of the node.
@@ -134,8 +134,8 @@ impl FakeDevices {
         own == index && self.is_given && is_guarded
     }
 
-    /// Sets the link's address to the address that its PF reports. Some drivers do the same when
-    /// the link goes down.
+    /// Sets the link's address to the address that its PF reports, if `asks_anew` is set. Some
+    /// drivers do the same when the link goes down.
     fn refresh_address(&mut self, index: u32) {
         let shared = self
             .own_address_becomes_admins
@@ -158,8 +158,8 @@ impl FakeDevices {
         }
     }
 
-    /// Records a change. Returns false if the fake kernel acknowledges the change but does not make
-    /// it.
+    /// Records a change, or fails if `refuses` contains it. Returns false if the fake kernel
+    /// acknowledges the change but does not make it.
     fn record(&mut self, what: String) -> Result<bool, KernelError> {
         let mut refuses = self.refuses.iter();
         if let Some((_, errno)) = refuses.find(|(refused, _)| *refused == what)

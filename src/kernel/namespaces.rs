@@ -1,5 +1,5 @@
-//! Finds the network namespaces of pods, and the network namespaces that contain the interface of a
-//! device.
+//! Finds the network namespaces of pods, and the devices that have an interface in any network
+//! namespace of the node.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,7 +12,7 @@ use super::{KernelError, Netlink, NetnsError, NetnsId, PodLinks, PodNetns};
 
 /// The network namespace of this process.
 const OURS: &str = "/proc/self/ns/net";
-/// The directories of named namespaces: `ip netns`, Docker, and some container runtimes.
+/// The directories in which `ip netns`, Docker and some container runtimes keep named namespaces.
 const NAMED_NETNS_DIRS: [&str; 3] = ["/run/netns", "/run/docker/netns", "/run/cni/netns"];
 
 /// The directory where containerd and CRI-O keep the network namespaces of pods.
@@ -33,7 +33,8 @@ pub struct ContainerNetns {
     pub interfaces: Vec<String>,
 }
 
-/// Returns the network namespaces of pods, sorted by name. Leaves out unreadable namespaces.
+/// Returns the network namespaces of pods, sorted by name. Leaves out namespaces that it cannot
+/// read.
 pub fn container_namespaces() -> Vec<ContainerNetns> {
     let entries = fs::read_dir(RUNTIME_NETNS_DIR)
         .into_iter()
@@ -87,8 +88,8 @@ pub struct PlacedDevice {
 /// or to find a missing device, but not in every ADD or DEL.
 ///
 /// # Errors
-/// [`KernelError`] if a namespace cannot be read, for example without privileges. Without that
-/// namespace, the list could lack devices.
+/// [`KernelError`] if a namespace cannot be read, for example without privileges. A list without
+/// that namespace could lack devices.
 pub fn placed_devices() -> Result<Vec<PlacedDevice>, KernelError> {
     let mut known = Vec::new();
     let mut placed = Vec::new();

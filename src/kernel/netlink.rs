@@ -1,5 +1,5 @@
-//! Implements [`PodLinks`] with rtnetlink. The `rtnetlink` crate builds the requests, and
-//! [`exchange`] sends them.
+//! Implements [`PodLinks`] with rtnetlink. The `rtnetlink` and `netlink-packet-route` crates build
+//! the requests, and [`exchange`] sends them.
 
 mod devices;
 mod exchange;
@@ -128,8 +128,8 @@ impl Netlink {
     }
 }
 
-/// Parses a piece of an answer once for each kind of request, and returns the default routes in the
-/// piece. For [`crate::fuzzing`].
+/// Parses `piece` as part of the answer to a read of one object, to a read of a list, and to a
+/// change. Returns the default routes that each of these attempts finds. For [`crate::fuzzing`].
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) fn default_routes_in(piece: &[u8]) -> [Result<Vec<DefaultRoute>, KernelError>; 3] {
     use super::vf::Functions;

@@ -152,9 +152,9 @@ impl PodNetns {
     /// Enters the namespace with the calling thread, runs `work`, and returns to the previous
     /// namespace.
     ///
-    /// A new thread would cost a stack, a clone, two wake-ups and a join for one socket. This
-    /// method opens the previous namespace before the switch, so that the return needs no new
-    /// descriptor.
+    /// The calling thread does this itself, because a new thread would cost a stack, a clone, two
+    /// wake-ups and a join for one socket. This method opens the previous namespace before the
+    /// switch, so that the return needs no new descriptor.
     ///
     /// # Panics
     /// If the kernel refuses the return to the previous namespace. Without the panic, Jackfield and

@@ -7,7 +7,7 @@ use super::{Address, DefaultRoute, KernelError, Link};
 /// The links, addresses and default routes of one network namespace.
 ///
 /// [`Netlink`](super::Netlink) implements this trait on the real kernel. Every method blocks, and
-/// each implementation limits the time. Methods take `&mut self` because one socket carries one
+/// each implementation limits the wait. Methods take `&mut self` because one socket carries one
 /// request at a time.
 pub trait PodLinks {
     /// Returns all links, in the kernel's order.
@@ -32,7 +32,8 @@ pub trait PodLinks {
     /// [`KernelError`] when the kernel refuses or does not answer.
     fn link_at(&mut self, index: u32) -> Result<Option<Link>, KernelError>;
 
-    /// Returns the IPv4 and IPv6 addresses of the link with this index.
+    /// Returns the IPv4 and IPv6 addresses of the link with this index; none if the link does not
+    /// exist.
     ///
     /// # Errors
     /// [`KernelError`] when the kernel refuses or does not answer.
@@ -41,8 +42,8 @@ pub trait PodLinks {
     /// Returns the IPv4 and IPv6 default routes of the main table, in the kernel's order.
     ///
     /// Leaves out the tables of policy routing, because NPWG 1.3 §4.1.2.1.9 does not cover policy
-    /// routing. Leaves out routes of type `unreachable` or `blackhole`, because they have no
-    /// gateway.
+    /// routing. Leaves out routes of other types than unicast, such as `unreachable` and
+    /// `blackhole`, because they have no next hop.
     ///
     /// # Errors
     /// [`KernelError`] when the kernel refuses or does not answer.
@@ -53,8 +54,9 @@ pub trait PodLinks {
     /// Succeeds if the same route exists already, so that a caller can repeat the call.
     ///
     /// # Errors
-    /// [`KernelError::NoInterface`] if the route's interface is missing. [`KernelError`] when the
-    /// kernel refuses, for example because the gateway is unreachable, or does not answer.
+    /// [`KernelError::NoInterface`] if the route's interface is missing. [`KernelError::NoNextHop`]
+    /// if the route has neither a gateway nor an interface. [`KernelError`] when the kernel
+    /// refuses, for example because the gateway is unreachable, or does not answer.
     fn add_default_route(&mut self, route: &DefaultRoute) -> Result<(), KernelError>;
 
     /// Removes exactly this default route.

@@ -6,9 +6,10 @@
 //! RTM_SETLINK of that PF, IFLA_VFINFO_LIST ◀──write────────────────────────────────────────┘
 //! ```
 //!
-//! A setting that the driver does not report is [`None`], not zero or off. Callers therefore
-//! compare only reported settings. Rates are the exception, because the kernel reports 0 both for
-//! "no limit" and for a driver without rate limits.
+//! An on/off setting or a GUID that the driver does not report is [`None`], not off or zero.
+//! Callers therefore compare only reported settings. For the other settings, the kernel reports a
+//! default if the driver reports nothing. For example, a rate of 0 means "no limit" or a driver
+//! without rate limits.
 
 mod read;
 mod write;
@@ -113,8 +114,8 @@ pub enum VfSetting {
 impl VfState {
     /// Returns every reported value as the setting that restores it.
     ///
-    /// Trust comes first and the hardware address second. While the administrator has set the VF's
-    /// address, many drivers allow only a trusted VF to change that address.
+    /// Trust comes first and the hardware address second, because many drivers allow only a trusted
+    /// VF to change an address that the administrator has set.
     pub fn settings(&self) -> impl Iterator<Item = VfSetting> + use<> {
         [
             self.trust.map(VfSetting::Trust),

@@ -14,7 +14,8 @@ impl KubeletError {
     fn remedy(&self) -> &'static str {
         match &self.1 {
             GrpcError::Io(cause) if cause.kind() == ErrorKind::NotFound => {
-                "start kubelet, correct podResourcesSocket, or mount its directory into the agent"
+                "start kubelet, correct podResourcesSocket, or mount the socket's directory into the \
+                 agent"
             }
             GrpcError::Io(_) => "start kubelet or correct podResourcesSocket",
             cause if cause.is_rate_limit() => {

@@ -19,7 +19,8 @@ use tokio::net::UnixStream;
 
 /// The largest answer, in bytes. Kubelet has the same limit for these messages.
 const MAX_ANSWER: usize = 16 << 20;
-/// The length of the prefix of a message, in bytes: a flag for compression, and the length.
+/// The length of the prefix of a message, in bytes. The prefix is a flag for compression and the
+/// message's length.
 const PREFIX: usize = 5;
 
 // The gRPC codes that need special treatment.
@@ -45,7 +46,7 @@ impl Channel {
         Ok(Channel { requests })
     }
 
-    /// Calls `method`, which is `/package.Service/Method`.
+    /// Calls `method`, which has the form `/package.Service/Method`.
     pub(super) async fn call<Q: Message, A: Message + Default>(
         &self,
         method: &str,
@@ -182,9 +183,9 @@ impl GrpcError {
         matches!(self, GrpcError::Status { code, .. } if *code == RESOURCE_EXHAUSTED)
     }
 
-    /// Returns whether the server does not offer the method. Older kubelets lack some methods. For
-    /// a disabled method, kubelet returns the code UNKNOWN, so only the message identifies the
-    /// error.
+    /// Returns whether the server lacks the method or has disabled it. Older kubelets lack some
+    /// methods. For a disabled method, kubelet returns the code UNKNOWN, so only the message
+    /// identifies the error.
     pub(super) fn is_not_offered(&self) -> bool {
         match self {
             GrpcError::Status { code, .. } if *code == UNIMPLEMENTED => true,

@@ -10,7 +10,7 @@ pub(super) struct GetRequest {
     pub(super) pod_namespace: String,
 }
 
-/// The answer to `Get`: the pod, if kubelet knows the pod.
+/// The answer to `Get`: the pod. If kubelet does not know the pod, it returns an error instead.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(super) struct GetResponse {
     #[prost(message, optional, tag = "1")]

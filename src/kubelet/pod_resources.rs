@@ -16,8 +16,9 @@ const GET: &str = "/v1.PodResourcesLister/Get";
 const LIST: &str = "/v1.PodResourcesLister/List";
 const ALLOCATABLE: &str = "/v1.PodResourcesLister/GetAllocatableResources";
 
-/// The time limit for all requests for one pod. Kubelet usually answers within milliseconds. If
-/// kubelet does not answer, kubelet's checkpoint is enough.
+/// The time limit for all requests about one pod, or about the usage of all resources. Kubelet
+/// usually answers within milliseconds. If kubelet does not answer about a pod, kubelet's
+/// checkpoint is enough.
 const WITHIN: Duration = Duration::from_secs(2);
 /// The upper bound of the first pause after kubelet refuses a call because of its rate limit.
 /// Kubelet allows 100 calls per second from all clients on the node together. The pause is a random
@@ -70,7 +71,7 @@ impl PodResources {
     /// to pods.
     ///
     /// # Errors
-    /// When kubelet does not answer or does not offer the methods.
+    /// When kubelet does not answer or does not offer both methods.
     pub async fn usage(&self) -> Result<Vec<Usage>, KubeletError> {
         let until = Instant::now() + WITHIN;
         let counted = async {
@@ -105,7 +106,7 @@ impl PodResources {
     }
 
     /// Returns the resources for which device plugins have devices. `None` if kubelet does not
-    /// offer the method.
+    /// offer `GetAllocatableResources`.
     async fn on_node(&self, until: Instant) -> Result<Option<Vec<String>>, GrpcError> {
         let answer: AllocatableResponse = match self.call(ALLOCATABLE, &(), until).await {
             Err(error) if error.is_not_offered() => return Ok(None),
@@ -119,8 +120,8 @@ impl PodResources {
         Ok(Some(names.into_iter().collect()))
     }
 
-    /// Makes one call. Retries while kubelet refuses the call because of its rate limit. Retries
-    /// over a new connection if a connection that was already open fails.
+    /// Makes one call. Until the time `until`, retries if kubelet refuses the call because of its
+    /// rate limit. Retries over a new connection if a connection that was already open fails.
     async fn call<Q: Message, A: Message + Default>(
         &self,
         method: &str,

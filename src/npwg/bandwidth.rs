@@ -50,8 +50,8 @@ impl Bandwidth {
     ///
     /// # Errors
     ///
-    /// [`BandwidthError`] for a key that the specification does not define, a value that is not an
-    /// integer above zero, or a burst without its rate.
+    /// [`BandwidthError`] for a key without a period that the specification does not define, a
+    /// value that is not an integer above zero, or a burst without its rate.
     pub(crate) fn read(object: &RawObject) -> Result<Option<Self>, BandwidthError> {
         const KEYS: [&str; 4] = ["ingressRate", "ingressBurst", "egressRate", "egressBurst"];
         for (key, _) in object.iter() {
@@ -89,7 +89,7 @@ pub enum BandwidthError {
     /// A value is not an integer above zero.
     #[error("{0}; give bits as an integer above zero")]
     Json(#[from] JsonError),
-    /// A key that the specification does not define.
+    /// A key without a period that the specification does not define.
     #[error("unknown key {0:?}; use ingressRate, ingressBurst, egressRate, egressBurst")]
     UnknownKey(String),
     /// A burst without a rate.

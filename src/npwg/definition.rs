@@ -14,8 +14,8 @@ use super::object_ref::ObjectRef;
 pub struct Definition {
     /// The object's name.
     pub object: ObjectRef,
-    /// `spec.config`. If this key is absent, the configuration with the object's name on the node's
-    /// disk applies (NPWG 1.3 §3.4.1).
+    /// `spec.config`. If this key is absent or blank, the configuration with the object's name on
+    /// the node's disk applies (NPWG 1.3 §3.4.1).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config: Option<String>,
     /// The resource whose devices the network uses, from the annotation
@@ -36,8 +36,8 @@ impl Definition {
         Self::from_parts(object, config.unwrap_or_default())
     }
 
-    /// Reads a definition from `object` and its `spec.config`, which the caller has removed from
-    /// `object`. So Jackfield does not copy a large configuration.
+    /// Reads a definition from `object` and from `config`, its `spec.config`. The caller has
+    /// removed `spec.config` from `object`, so that Jackfield does not copy a large configuration.
     ///
     /// # Errors
     ///

@@ -35,8 +35,8 @@ impl IpamClaim {
     ///
     /// # Errors
     ///
-    /// [`ManifestError`] when the object is of another kind, has no valid name, or has an invalid
-    /// address.
+    /// [`ManifestError`] when the object is of another kind or has no valid name, when an address
+    /// is invalid, or when a value has the wrong type.
     pub fn from_json(object: &Value) -> Result<Self, ManifestError> {
         let manifest = Manifest(object);
         manifest.is(

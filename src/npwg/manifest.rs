@@ -6,7 +6,7 @@ use thiserror::Error;
 use super::object_ref::{ObjectRef, ObjectRefError};
 use super::requested_ip::RequestedIpError;
 
-/// An object as JSON. `null` and `""` count as absent.
+/// An object as JSON. A key with the value `null` counts as absent, and so does an empty string.
 #[derive(Clone, Copy)]
 pub(crate) struct Manifest<'a>(pub(crate) &'a Value);
 
@@ -18,8 +18,8 @@ impl<'a> Manifest<'a> {
         Ok(ObjectRef::new(namespace, name)?)
     }
 
-    /// Refuses an object with a different `kind` or API group. Accepts an object without `kind`,
-    /// and one with `kind` but no API group.
+    /// Refuses an object with a different `kind` or API group. Accepts every object without `kind`.
+    /// Checks only `kind` if the object has no `apiVersion`.
     pub(crate) fn is(self, kind: &'static str, groups: &[&str]) -> Result<(), ManifestError> {
         let group = self
             .text("/apiVersion")?
@@ -57,7 +57,7 @@ impl<'a> Manifest<'a> {
     }
 }
 
-/// A JSON pointer as a path with periods.
+/// Writes a JSON pointer as a path with periods.
 fn path(pointer: &str) -> String {
     pointer
         .trim_start_matches('/')

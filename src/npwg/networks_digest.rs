@@ -1,4 +1,5 @@
-//! Digests of texts that select networks. They show whether a pod's selection has changed.
+//! Digests of texts that select networks. A different digest shows that a pod's selection has
+//! changed.
 
 use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
@@ -10,8 +11,9 @@ const LENGTH: usize = 32;
 
 /// The digest of an annotation that selects networks, or of one element of the annotation.
 ///
-/// The default differs from the digest of every text. A sandbox with the default matches no
-/// annotation, for example because a change of its networks failed halfway.
+/// The default differs from the digest of every text, so a sandbox with the default matches no
+/// annotation. For example, a sandbox has the default after a change of its networks failed
+/// halfway.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct NetworksDigest(#[serde(deserialize_with = "bounded::text::<_, LENGTH>")] String);

@@ -119,7 +119,8 @@ fn is_unit(text: &str) -> bool {
 /// A text that cannot name an object.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
-    "{value:?} cannot be {part}; use lower-case letters, digits and '-', and write a namespace as namespace/name"
+    "{value:?} cannot be {part}; use lower-case letters, digits and '-' ('.' only in a name), and \
+     give a namespace as namespace/name or in the key namespace"
 )]
 pub struct ObjectRefError {
     part: &'static str,
@@ -196,8 +197,8 @@ mod tests {
     fn an_error_names_part_value_and_remedy() {
         assert_eq!(
             "ns/Net".parse::<ObjectRef>().unwrap_err().to_string(),
-            "\"Net\" cannot be the name of an object; use lower-case letters, digits and '-', \
-             and write a namespace as namespace/name"
+            "\"Net\" cannot be the name of an object; use lower-case letters, digits and '-' \
+             ('.' only in a name), and give a namespace as namespace/name or in the key namespace"
         );
     }
 

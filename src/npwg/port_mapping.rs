@@ -25,7 +25,7 @@ pub struct PortMapping {
     pub host_ip: Option<IpAddr>,
 }
 
-/// The protocol of a port, in upper or lower case; TCP by default.
+/// The protocol of a port; TCP by default. The case of the letters does not matter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Protocol {
@@ -45,7 +45,8 @@ impl PortMapping {
     ///
     /// # Errors
     ///
-    /// [`JsonError::Key`] with the key that is missing or has an invalid value.
+    /// [`JsonError::Missing`] with the port that is missing, or [`JsonError::Key`] with the key
+    /// whose value is invalid.
     pub(crate) fn read(object: &RawObject) -> Result<Self, JsonError> {
         let port = |key| {
             object

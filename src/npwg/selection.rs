@@ -42,9 +42,9 @@ pub const MAX_GATEWAYS: usize = 64;
 
 /// One network that a pod selects, with the pod's requests (NPWG 1.3 §4.1.2.1).
 ///
-/// Each value is valid by itself. The module `plan` checks the rules that need more than one value:
-/// for example, interface names are unique, `ips` excludes a claim, and a plugin declares each
-/// requested capability.
+/// Each value is valid by itself. The module `plan` checks most rules that need more than one
+/// value: for example, interface names are unique, `ips` excludes a claim, and a plugin declares
+/// each requested capability.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Selection {
     /// The definition.
@@ -69,8 +69,9 @@ pub struct Selection {
     pub ipam_claim: Option<String>,
     /// `deviceID`, a key of Multus that the specification does not define.
     pub device_id: Option<String>,
-    /// Keys without a period that the specification does not define. Most of these keys are typos,
-    /// because the specification reserves keys without a period.
+    /// Keys that neither the specification nor Multus defines, such as `ip` or
+    /// `portMappings[1].proto`. Most of these keys are typos. In the element itself, a key with a
+    /// period is not listed, because such a key belongs to an implementation.
     pub unknown_keys: Vec<String>,
 }
 

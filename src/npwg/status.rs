@@ -11,8 +11,8 @@ mod merge;
 
 pub use merge::merge_status;
 
-/// The key with which the first entry of an ADD lists the other entries of the ADD. A later ADD of
-/// the same pod finds all these entries by this key.
+/// The key under which the first entry of an ADD lists the other entries of the ADD. A later ADD of
+/// the same pod finds the other entries by this key.
 const ATTACHED: &str = "io.jackfield.attached";
 
 /// One element of the status annotation (NPWG 1.3 §5.3). The fields have the order of the keys in
@@ -180,9 +180,9 @@ impl StatusDns {
 
 /// Returns the addresses of the interface in the sandbox.
 ///
-/// If no address belongs to this interface, returns the addresses without an interface index. Some
-/// plugins return an interface in the sandbox, but addresses without an index. Runtimes also use
-/// these addresses for the pod.
+/// If no address belongs to this interface, returns the addresses that have no interface index.
+/// Some plugins return an interface in the sandbox, but addresses without an index. Runtimes also
+/// use these addresses for the pod.
 fn addresses(result: &CniResult, sandbox: Option<usize>, style: StatusAddresses) -> Vec<String> {
     let of = |interface: Option<usize>| -> Vec<String> {
         let ips = result.ips.iter().filter(|ip| ip.interface == interface);

@@ -1,5 +1,5 @@
 //! Attaches the networks of a new pod, or further networks of a running pod, one after another.
-//! Before each step, records in the journal what it is about to do.
+//! Before each attachment and each change of routes, records in the journal what it is about to do.
 
 use std::borrow::Cow;
 use std::time::Instant;
@@ -39,8 +39,8 @@ pub(super) struct Attaching<'a> {
 }
 
 impl Attaching<'_> {
-    /// Attaches and verifies the networks of the plan, and sets their default routes. Their indices
-    /// in the record begin with `first`.
+    /// Attaches and verifies the networks of the plan, and sets the requested default routes. The
+    /// indices of these networks in the record begin with `first`.
     ///
     /// # Errors
     /// The first failure. The caller must then detach what was started.

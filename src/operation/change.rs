@@ -5,9 +5,9 @@
 //! compare ▶ record the intent ▶ detach what is no longer selected ▶ attach what is new ▶ publish
 //! ```
 //!
-//! The record contains the intent until the change is complete ([`PendingChange`]). If this process
-//! is killed, a DEL detaches everything that it may have started, and the next change first detaches
-//! what the interrupted change began.
+//! The record contains the intent ([`PendingChange`]) until the change is complete or rolled back.
+//! If this process is killed, a DEL detaches everything that it may have started, and the next
+//! change first detaches what the interrupted change began.
 //!
 //! [`PendingChange`]: crate::journal::PendingChange
 
@@ -84,11 +84,11 @@ pub fn foresee(context: &Context<'_>) -> Result<Changed, Failure> {
 }
 
 /// Detaches the networks that the pod no longer selects, and attaches the networks that it selects
-/// in addition. Does nothing if the sandbox is not attached.
+/// in addition. Changes no network if the sandbox's pod is not running.
 ///
 /// # Errors
-/// Any failure of a step. What the change has attached is then detached again. Networks that the pod
-/// no longer selects stay detached. The journal records the failure, and the pod gets an event.
+/// Any failure of a step. The change then detaches again what it has attached. Networks that it has
+/// already detached stay detached. The journal records the failure, and the pod gets an event.
 pub fn change(context: &Context<'_>) -> Result<Changed, Failure> {
     capabilities::require()?;
     let key = context.key()?;
@@ -126,8 +126,8 @@ pub fn change(context: &Context<'_>) -> Result<Changed, Failure> {
     outcome
 }
 
-/// Returns the sandbox if its pod is running: its ADD is complete, its network namespace exists, and
-/// no detachment is owed.
+/// Returns the sandbox if its pod is running: its ADD completed in this boot, its record is not
+/// torn and names the pod, its network namespace exists, and no detachment is owed.
 fn running(context: &Context<'_>, key: &Key) -> Result<Option<Sandbox>, Failure> {
     let journal = &context.host.journal;
     let Lookup::Found(sandbox) = journal.find(key)? else {
@@ -146,8 +146,8 @@ fn running(context: &Context<'_>, key: &Key) -> Result<Option<Sandbox>, Failure>
 /// Compares the sandbox with the annotation of its pod.
 ///
 /// # Errors
-/// If the node configuration forbids changes in the pod's namespace, or if the cluster does not
-/// answer.
+/// If the node configuration forbids changes in the pod's namespace, or if no plan can be made, for
+/// example because the cluster does not answer.
 fn prepare(context: &Context<'_>, sandbox: &Sandbox) -> Result<Change, Failure> {
     let config = &context.request.config;
     let namespace = sandbox.header.pod.as_ref().map(|pod| &pod.namespace);
@@ -247,8 +247,8 @@ fn check_free(sandbox: &Sandbox, change: &Change, links: &mut dyn PodLinks) -> R
     Ok(())
 }
 
-/// Carries out a change and publishes the outcome. Publishes the outcome also if the change fails
-/// halfway.
+/// Carries out a change and publishes the outcome. If attaching fails, rolls back and publishes the
+/// outcome too. If detaching fails, publishes nothing.
 fn carry_out(
     context: &Context<'_>,
     mut sandbox: Sandbox,

@@ -17,11 +17,12 @@ use crate::request::{NodeConfig, Strictness};
 use crate::verify::Masters;
 
 /// Checks a pod. For each attachment this calls CHECK of the delegates and then verifies the
-/// interface in the kernel. Returns the network-status of the attachments.
+/// interface in the kernel. Skips attachments that an unfinished change attaches or detaches.
+/// Returns the network-status of the attachments.
 ///
 /// # Errors
-/// The failure of the first attachment that has changed since ADD, or an error if the sandbox has
-/// no usable record.
+/// The failure of the first attachment that fails its check, or an error if the sandbox has no
+/// usable record or its ADD did not complete.
 pub fn check(context: &Context<'_>) -> Result<Vec<StatusEntry>, Failure> {
     let call = &context.request.call;
     let key = context.key()?;
@@ -66,7 +67,8 @@ pub fn check(context: &Context<'_>) -> Result<Vec<StatusEntry>, Failure> {
 /// Combines the outcome of the plugins' CHECK with the verification in the kernel. Some reference
 /// plugins fail CHECK for attachments that they made themselves, for example bridge without `ipam`.
 /// A plugin's failure is therefore only a warning if the verification succeeds. The failure remains
-/// an error on the cluster network, on the auxiliary chain, and with `"delegateCheck": "strict"`.
+/// an error on the cluster network, on the auxiliary chain, with `"delegateCheck": "strict"`, and
+/// with `"verify": "off"`.
 fn weigh(
     config: &NodeConfig,
     attachment: &Attachment,

@@ -1,5 +1,5 @@
-//! DEL: detaches the sandbox. If the sandbox has a record, DEL uses only that record. Only
-//! [`recovery`] may ask the cluster.
+//! DEL: detaches the sandbox as its record says, without the cluster. Only [`recovery`] may ask the
+//! cluster, if there is no usable record or a delegate fails.
 
 use super::detach::{self, Detachment};
 use super::recovery::retire::has_netns;
@@ -16,7 +16,7 @@ const KEPT_FOR_DETACHING: u32 = 2;
 ///
 /// # Errors
 /// [`Failure::Owed`] (code 106) if a part of the sandbox is still attached. The journal then keeps
-/// the record for a retry.
+/// the record for a retry. [`Failure::OwnNetns`] if CNI_NETNS is the host's network namespace.
 pub fn del(context: &Context<'_>) -> Result<(), Failure> {
     let key = context.key()?;
     let outcome = locked(context, &key);

@@ -48,8 +48,8 @@ impl<'a> Delegates<'a> {
         added.map_err(|error| Failure::delegate(self.attachment, error))
     }
 
-    /// Calls DEL of the whole chain, last plugin first. Also calls plugins that the ADD did not
-    /// reach, but ignores their failures.
+    /// Calls DEL of the whole chain, last plugin first. Also calls plugins that a failed ADD did
+    /// not reach, but ignores the failures of those plugins.
     pub(super) fn del(&self, progress: &Progress) -> Result<(), Failure> {
         let result = progress.result.as_ref();
         let exec = self.context.host.exec;
@@ -61,8 +61,8 @@ impl<'a> Delegates<'a> {
         deleted.map_err(|errors| Failure::Delegates(self.attachment.place(), errors))
     }
 
-    /// Calls CHECK of the whole chain. If a plugin does not implement CHECK, adds a note instead of
-    /// failing.
+    /// Calls CHECK of the chain until a plugin fails. If that plugin does not implement CHECK, adds
+    /// a note instead of failing.
     pub(super) fn check(&self, result: Option<&CniResult>) -> Result<(), Failure> {
         let exec = self.context.host.exec;
         match self.chain().check(exec, &self.parameters(), result) {

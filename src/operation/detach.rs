@@ -1,5 +1,5 @@
 //! Detaches sandboxes: for DEL, for GC, after a failed ADD, and when a failed detachment is
-//! retried.
+//! retried. Also detaches single attachments when the networks of a running pod change.
 
 use std::path::{Path, PathBuf};
 
@@ -12,14 +12,14 @@ use crate::journal::{Header, Key, Progress, RouteChange, Sandbox, Step};
 use crate::kernel::PodNetns;
 use crate::plan::Attachment;
 
-/// The reason for detaching a sandbox.
+/// The reason for detaching a sandbox or some of its attachments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Detachment {
     /// The runtime sent a DEL. Its CNI_NETNS takes precedence over the recorded network namespace.
     Runtime,
-    /// The ADD failed.
+    /// The ADD or the change failed, and this call rolls it back.
     Unwinding,
-    /// An earlier call left the sandbox attached, and this call cleans it up.
+    /// An earlier call made the attachments, and this call detaches them.
     Earlier,
 }
 
@@ -58,7 +58,8 @@ pub fn detach(context: &Context<'_>, sandbox: Sandbox, why: Detachment) -> Resul
     Err(owe(context, &key, owed))
 }
 
-/// Returns the steps that record the outcome of [`attempt`].
+/// Returns the steps that record the detached attachments. After a failed ADD, also records for
+/// each attachment which plugin failed.
 fn steps(sandbox: &Sandbox, detached: &[usize], why: Detachment) -> Vec<Step<'static>> {
     let mut steps: Vec<Step<'_>> = detached.iter().copied().map(Step::Detached).collect();
     if why == Detachment::Unwinding {
@@ -68,8 +69,9 @@ fn steps(sandbox: &Sandbox, detached: &[usize], why: Detachment) -> Vec<Step<'st
     steps
 }
 
-/// Detaches the attachments at `indices` of a sandbox that stays, restores their devices, and
-/// releases their exclusive resources. Records the detached attachments.
+/// Detaches the attachments at `indices` of a sandbox that keeps its other attachments. Restores
+/// the devices of the detached attachments and records the detached attachments. Releases the
+/// exclusive resources of all `indices` if nothing failed.
 ///
 /// # Errors
 /// [`Failure::Owed`] if a part could not be detached.

@@ -6,8 +6,8 @@ use crate::npwg::ObjectRef;
 use crate::plan;
 use crate::verify::IntendedFunction;
 
-/// The number of definitions per question. The number is small because the answer contains each
-/// definition in full.
+/// The maximum number of definitions per question to the cluster. The number is small because the
+/// answer contains each definition in full.
 const AT_ONCE: usize = 8;
 
 /// A network to which pods can be attached.

@@ -83,7 +83,7 @@ pub enum Failure {
     /// The journal cannot be used.
     #[error(transparent)]
     Journal(#[from] JournalError),
-    /// An ADD could not write its next step to the journal.
+    /// A call could not write a step to the record of its sandbox.
     #[error("journal: a step cannot be written: {0}; free space below journalDir")]
     JournalStep(#[source] io::Error),
     /// The sandbox is attached already.

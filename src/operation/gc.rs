@@ -85,8 +85,6 @@ impl Gc<'_> {
         let named = named.iter().map(|it| (&it.container_id, &it.ifname));
         let named: HashSet<(&ContainerId, &InterfaceName)> = named.collect();
         let is_named = |key: &Key| named.contains(&(&key.container, &key.ifname));
-        // GC asks the cluster only after the detachments, so that a missing answer cannot delay the
-        // detachments.
         let context = self.context.sparing(KEPT);
         let (keys, damaged) = context.host.journal.keys_and_damaged()?;
         for damaged in damaged {
@@ -125,7 +123,7 @@ impl Gc<'_> {
     ) -> Result<(), Failure> {
         if context.left() < LEAST {
             // Keep the attachments of this sandbox, so that no plugin frees the resources of the
-            // attachments. The detachment is not owed, because GC has not tried it.
+            // attachments. Do not mark the detachment for a retry, because GC has not tried it.
             self.attached.keep(seen);
             self.collected.left += 1;
             return Ok(());
@@ -168,6 +166,7 @@ impl Gc<'_> {
             context.note(Note::UnrecordedContainer(unknown.clone()));
             return;
         }
+        // Ask the cluster only now, so that a missing answer cannot delay the detachments.
         let until = Instant::now() + context.left() / ASKING;
         let networks = &mut self.networks;
         networks.add_administrators(context, until, &mut self.failures);

@@ -155,7 +155,8 @@ fn runtime_object(context: &Context<'_>) -> Result<RawObject, Failure> {
 }
 
 /// Whether Jackfield can read all networks in the node configuration without asking the cluster.
-/// This requires a cluster network on this node and no default networks.
+/// This requires that the cluster network is defined on this node and that there are no default
+/// networks.
 pub(super) fn are_on_disk(config: &NodeConfig) -> bool {
     is_on_disk(&config.cluster_network) && config.default_networks.is_empty()
 }

@@ -10,7 +10,7 @@ use crate::npwg::{StatusAddresses, StatusEntry, StatusSource};
 use crate::plan::Attachment;
 
 /// Builds one entry per attachment, in the order of the attachments, from `results` and `shown`.
-/// The auxiliary chain gets no entry.
+/// The auxiliary chain makes no interface, so it gets no entry.
 pub(super) fn entries(
     sandbox: &Sandbox,
     results: &[Option<CniResult>],
@@ -42,7 +42,8 @@ pub(super) fn entries(
     entries
 }
 
-/// Publishes the network-status and events of `pod`. Tolerates a failure to create only the events.
+/// Publishes the network-status and events of `pod`. If only an event cannot be created, adds a
+/// note and succeeds.
 pub(super) fn publish(
     context: &Context<'_>,
     pod: &PodName,

@@ -1,4 +1,4 @@
-//! Finds networks for calls that are not about one pod, for example GC and STATUS.
+//! Finds networks for work that needs no plan of a pod, for example GC and STATUS.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -36,7 +36,7 @@ pub(super) struct Named {
 
 /// Looks up in `answer` the networks that the node configuration names. Returns the cluster network
 /// and the others. The others are the `delegates` after the first, `defaultNetworks`, and the
-/// auxiliary chain.
+/// auxiliary chain (`auxiliaryCNIChainName`).
 pub(super) fn named(context: &Context<'_>, answer: &Answer) -> (Named, Vec<Named>) {
     let config = &context.request.config;
     let catalog = Catalog::build(config, answer);
@@ -75,8 +75,9 @@ pub(super) fn answer(context: &Context<'_>, until: Instant) -> Result<Answer, Cl
     }
 }
 
-/// Asks as [`answer`] does. If there is nothing to ask, checks that the cluster answers at all. The
-/// answer also names the sandboxes whose pods have a changed annotation.
+/// Asks as [`answer`] does. If there is nothing to ask, checks that the cluster answers at all. If
+/// `dynamicAttachment` is set, the answer also names the sandboxes whose pods have a changed
+/// annotation.
 ///
 /// # Errors
 /// If the cluster does not answer by `until`.
@@ -177,8 +178,8 @@ impl KnownNetwork {
         })
     }
 
-    /// Calls GC of the network's plugins. Calls no plugin if their CNI version has no GC, or if the
-    /// network's configuration disables GC.
+    /// Calls GC of the network's plugins. Calls no plugin if the network's CNI version has no GC,
+    /// or if the network's configuration disables GC.
     pub(super) fn gc(
         &self,
         context: &Context<'_>,
@@ -190,7 +191,8 @@ impl KnownNetwork {
         collected.map_err(|causes| Failure::Delegates(self.place(), causes))
     }
 
-    /// Calls STATUS of the network's plugins. Calls no plugin if their CNI version has no STATUS.
+    /// Calls STATUS of the network's plugins. Calls no plugin if the network's CNI version has no
+    /// STATUS.
     pub(super) fn status(&self, context: &Context<'_>) -> Result<Ran, Failure> {
         let status = |chain: &Chain<'_>| chain.status(context.host.exec);
         let ready = self.call(context, context.deadline, status);

@@ -19,8 +19,8 @@ pub enum Note {
     /// A plugin does not implement CHECK and returned an error.
     #[error("{0}: {1}")]
     NoCheck(NetworkPlace, Box<ChainError>),
-    /// A failure that does not fail the call. Jackfield could not create an event, or CHECK found a
-    /// difference for which `verify` requests only a warning.
+    /// A failure that does not fail the call. For example, Jackfield could not create an event, or
+    /// CHECK found a difference for which `verify` requests only a warning.
     #[error("{0}")]
     Tolerated(Failure),
     /// The record of the sandbox was damaged, and DEL detaches what it can find without the record.
@@ -56,10 +56,10 @@ pub enum Note {
     #[error("{0}; the agent answered within the last minute")]
     AgentAwayBriefly(ClusterError),
     /// The state of a physical function cannot be read.
-    #[error("{0}; Jackfield cannot restore its VFs")]
+    #[error("{0}; Jackfield cannot restore the settings of its VFs")]
     UnknownFunction(Arc<FunctionError>),
-    /// A setting of a device could not be restored, or the device could not be compared with its
-    /// baseline. The text contains the device.
+    /// A device, or a setting of a device, is not restored. The text contains the device and the
+    /// reason.
     #[error("{0}")]
     Device(String),
     /// The delegates refused DEL with the recorded configuration and accepted DEL with the current

@@ -36,16 +36,15 @@ pub struct Prepared {
     pub ignored: Vec<PlanError>,
     /// All reasons why the ADD would fail.
     pub problems: Vec<PlanError>,
-    /// Whether the network of the first problem exists. False if the pod selects a network that
-    /// does not exist.
+    /// False if the first problem concerns a network that does not exist.
     pub is_first_known: bool,
 }
 
 /// Prepares an ADD. Changes nothing on the node.
 ///
 /// # Errors
-/// If the data from the runtime is invalid, or if the cluster does not answer. Problems of the plan
-/// are in `Prepared::problems` instead.
+/// If the data from the runtime is invalid, if the cluster does not answer, or if the pod in the
+/// cluster has another UID. Problems of the plan are in [`Prepared::problems`] instead.
 pub fn prepare(context: &Context<'_>) -> Result<Prepared, Failure> {
     announce(context)?.prepare()
 }
@@ -99,10 +98,12 @@ impl Announced<'_> {
     }
 }
 
-/// Prepares a change of the networks of the running pod with the record `header`.
+/// Prepares a change of the networks of the running pod with the record `header`. Changes nothing
+/// on the node.
 ///
 /// # Errors
-/// If no plan can be made. Changes nothing on the node.
+/// If the data from the runtime is invalid, if the cluster does not answer, or if the pod in the
+/// cluster has another UID.
 pub(super) fn change(context: &Context<'_>, header: &Header) -> Result<Change, Failure> {
     let inquiry = Inquiry::of(context)?;
     let question = inquiry.question(context, Duration::ZERO);
@@ -166,8 +167,8 @@ fn inspect_devices(context: &Context<'_>, key: &Key, pod: Option<&PodName>, plan
     }
 }
 
-/// Sets the segment of every attachment that requests a MAC or GUID, because these must be unique
-/// on the segment. The pod already has the attachments in `kept`.
+/// Sets the segment of every attachment that requests a MAC or GUID, because a MAC or GUID must be
+/// unique on its segment. The pod already has the attachments in `kept`.
 fn find_segments(context: &Context<'_>, kept: &[Attachment], attachments: &mut [Attachment]) {
     let hardware = Hardware::of(&context.request.config);
     for index in 0..attachments.len() {

@@ -110,9 +110,9 @@ pub fn prove(
     Ok(Proof { warnings, shown })
 }
 
-/// Returns the allowed findings as warnings. `requested` is the strictness for findings that
-/// contradict the pod's request, and `answered` for findings that contradict only the delegate's
-/// result.
+/// Returns the findings that the strictness `Warn` allows, as warnings, and drops those that `Off`
+/// allows. `requested` is the strictness for findings that contradict the pod's request, and
+/// `answered` for findings that contradict only the delegate's result.
 ///
 /// # Errors
 /// [`Failure::Verification`] with every finding that is not allowed.

@@ -35,7 +35,8 @@ pub struct Ready {
 /// Checks whether an ADD could succeed now.
 ///
 /// # Errors
-/// [`Failure::NotAvailable`]: code 50, or the code of a plugin of the cluster network (11, 50, 51).
+/// [`Failure::NotAvailable`]: code 50, or code 11 or 51 if a plugin of the cluster network returned
+/// that code.
 pub fn status(context: &Context<'_>) -> Result<Ready, Failure> {
     recovery::begin_retry(context, None);
     look(context).map_err(|cause| Failure::NotAvailable(Box::new(cause)))
@@ -64,14 +65,14 @@ fn cluster_network(context: &Context<'_>) -> Result<Option<KnownNetwork>, Failur
     let known = answer.is_some() || inquiry::is_on_disk(&context.request.config.cluster_network);
     let (cluster, _) = networks::named(context, &answer.unwrap_or_default());
     match cluster.read(context) {
-        // Without the agent's answer, Jackfield can read only a cluster network in `confDir`.
+        // The cluster network may be a definition, which only the agent could have provided.
         Err(_) if !known => Ok(None),
         found => found.map(Some),
     }
 }
 
-/// Asks the cluster for the networks in the node configuration. Returns `None` and adds a note if
-/// STATUS may succeed without the cluster's answer.
+/// Asks the cluster for the networks in the node configuration. If the cluster does not answer and
+/// STATUS may succeed without its answer, adds a note and returns `None`.
 fn ask(context: &Context<'_>) -> Result<Option<Answer>, Failure> {
     if let Source::Folder(_) = context.request.config.source {
         return Ok(Some(networks::ask(context, context.deadline)?));
@@ -84,8 +85,7 @@ fn ask(context: &Context<'_>) -> Result<Option<Answer>, Failure> {
             if config.status_needs_agent
                 && let Some(last) = agent_absence::last_answer(context.host, config)
             {
-                // If the date cannot be written, STATUS fails as soon as the agent is absent,
-                // without the usual tolerance.
+                // If the time of this answer cannot be written, the last written time counts.
                 let _ = last.date_now();
             }
             change::workers::begin(context, &answer);

@@ -99,8 +99,8 @@ impl Attachment {
     /// cannot have the same address.
     ///
     /// Plugins that use the reference library refuse unknown keys unless `IgnoreUnknown` is set.
-    /// This function sets `IgnoreUnknown`, because not every plugin supports the pod's name or the
-    /// attachment's own keys.
+    /// Not every plugin knows the pod's name or the attachment's own keys. If CNI_ARGS contain any
+    /// of them, this function sets `IgnoreUnknown`.
     ///
     /// # Errors
     /// If one of the attachment's own keys or values cannot be written as CNI_ARGS.

@@ -1,4 +1,4 @@
-//! Compares the networks that a running pod selects with the attachments on its record.
+//! Compares the networks that a running pod selects with the attachments in its record.
 
 use super::planner::Planner;
 use super::warning::PlanWarning;
@@ -21,8 +21,8 @@ pub struct Difference {
 /// that does not say which attachments the pod selected.
 ///
 /// An element of the annotation matches an attachment with the same requests, at any position. If
-/// the element names an interface, the attachment must have that name. If the annotation is invalid,
-/// the plan has that problem, and nothing changes.
+/// the element names an interface, the attachment must have that interface. If the annotation is
+/// invalid, the plan has that problem, and nothing changes.
 pub fn difference(
     inputs: Inputs<'_>,
     recorded: &[Attachment],

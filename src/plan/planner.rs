@@ -15,12 +15,14 @@ use crate::npwg::Selection;
 pub(super) struct Planner<'a> {
     pub(super) inputs: Inputs<'a>,
     pub(super) plan: Plan,
-    /// The number of networks planned so far, including networks with problems.
+    /// The number in the next generated interface name. For an ADD, this is the number of networks
+    /// planned so far, including networks with problems.
     pub(super) position: usize,
     /// The interface names that the pod requests.
     pub(super) requested: Vec<InterfaceName>,
-    /// The number of networks without the auxiliary chain; 0 until the planner has read the pod's
-    /// selections.
+    /// The lowest number for a generated interface name if the name with the number `position` is
+    /// taken. For an ADD, this is the number of networks without the auxiliary chain. It is 0 until
+    /// the planner has read the pod's selections.
     pub(super) last: usize,
     /// How many of the planned attachments exist already and stay as they are. They come first.
     pub(super) kept: usize,

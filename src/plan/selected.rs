@@ -9,7 +9,8 @@ use crate::npwg::{
 };
 
 impl Planner<'_> {
-    /// Adds remarks on effects of the default-network annotation that its author may not expect.
+    /// Adds remarks on the effects of the default-network annotation, because its author may not
+    /// expect all of them.
     pub(super) fn remark_on(&mut self, selection: &Selection) {
         let inputs = &self.inputs;
         let text = inputs.annotations.default_network.as_deref();
@@ -93,8 +94,9 @@ impl Planner<'_> {
 
     /// Plans a network that the pod selects.
     ///
-    /// Isolation and policy also apply to Multus' annotation that replaces the cluster network. The
-    /// only exception: for this annotation, isolation allows the definitions of `multusNamespace`.
+    /// Isolation and policy also apply to Multus' default-network annotation, which replaces the
+    /// cluster network. The only exception: for this annotation, isolation allows the definitions
+    /// of `multusNamespace`.
     ///
     /// The planner checks isolation before it looks up the definition. Otherwise a message could
     /// reveal the contents of a namespace that the pod may not use.

@@ -562,7 +562,11 @@ fn a_policy_restricts_what_is_selected_and_nothing_else() {
     }
     let own = json!({"namespaces": {"*": {"types": ["x"]}, "pods": {}}});
     let story = story.node("policy", own).networks("net@sel0");
-    assert_eq!(story.plan().problems, [], "a namespace's own rule replaces");
+    assert_eq!(
+        story.plan().problems,
+        [],
+        "a namespace's own rule replaces the rule *"
+    );
 }
 
 #[test]

@@ -10,7 +10,8 @@ use crate::npwg::{DEFAULT_NETWORK_ANNOTATION, NETWORKS_ANNOTATION, ObjectRef, Se
 /// A warning about a plan, for the pod's owner.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PlanWarning {
-    /// The annotation is invalid, so the pod starts without the networks that it selects.
+    /// The annotation is invalid, so the pod starts without the networks that the annotation
+    /// selects.
     #[error("annotation {key} is ignored: {error}")]
     IgnoredAnnotation {
         /// The annotation's name.
@@ -41,7 +42,8 @@ fn key_list(keys: &[String]) -> String {
     }
 }
 
-/// An effect of replacing the cluster network that users may not expect.
+/// A remark on the annotation that replaces the cluster network, because users may not expect all
+/// of its effects.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PlanRemark {
     /// The annotation replaces the cluster network.

@@ -46,7 +46,7 @@ impl Log {
         {
             let file = file.display();
             console::say(&format!(
-                "jackfield: logFile {file}: {cause}; nothing is logged; correct the key"
+                "jackfield: logFile {file}: {cause}; nothing is logged; correct the key or the file"
             ));
         }
     }
@@ -91,7 +91,7 @@ fn open_log(path: &Path) -> io::Result<File> {
 }
 
 /// Renames a full file, adding the current time to its name. Does nothing if another call is
-/// renaming the file.
+/// renaming or has renamed the file.
 fn rotate(path: &Path, file: File, rotation: Rotation) -> io::Result<()> {
     let Ok(file) = Flock::lock(file, FlockArg::LockExclusiveNonblock) else {
         return Ok(());

@@ -16,7 +16,7 @@ pub const CHANGE: &str = "change";
 /// because the process may outlive the runtime's call.
 ///
 /// # Errors
-/// If the process cannot be started or does not read the configuration.
+/// If the process cannot be started, or if the configuration cannot be written to its stdin.
 pub(super) fn start(context: &Context<'_>, work: Work, key: &Key) -> io::Result<()> {
     let command = match work {
         Work::Retry => RETRY,

@@ -27,7 +27,7 @@ pub struct Call {
     pub netns: Option<PathBuf>,
     /// `CNI_ARGS`.
     pub args: CniArgs,
-    /// `CNI_PATH`, which delegates get unchanged.
+    /// `CNI_PATH`. In the `CNI_PATH` of delegates, `binDir` comes before these directories.
     pub cni_path: String,
     /// `CNI_NETNS_OVERRIDE`: whether `CNI_NETNS` may be the plugin's own network namespace.
     pub netns_override: bool,

@@ -22,13 +22,13 @@ pub struct Log {
 /// What the log contains; each level includes the previous ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
-    /// Defects of Jackfield.
+    /// Nothing. A call that panics reports the defect only to the runtime.
     Panic,
-    /// Failed calls and ignored keys.
+    /// Failed calls and warnings.
     Error,
     /// Every call.
     Verbose,
-    /// Every attachment of a call.
+    /// Every attachment of an ADD.
     Debug,
 }
 

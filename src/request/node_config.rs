@@ -3,8 +3,8 @@
 //!
 //! Jackfield reads the configuration as leniently as Multus does, so changing `type` is enough to
 //! migrate a Multus configuration. The case of keys does not matter, `null` counts as absent, and
-//! an unknown key only causes a warning. An invalid value is an error that names key, value and
-//! remedy.
+//! an unknown key only causes a warning. An invalid value is an error that names the key, the value
+//! and a remedy.
 
 mod error;
 mod keys;
@@ -75,7 +75,7 @@ pub struct NodeConfig {
     pub kubelet_checkpoint: PathBuf,
     /// `invalidAnnotation`: `true` for `fail`.
     pub fail_invalid_annotation: bool,
-    /// `verify`: the strictness for requested values and the device.
+    /// `verify`: the strictness for the values that the pod requested, and for the pod's device.
     pub verify: Strictness,
     /// `verifyCluster`: the strictness for values of the cluster network that only its plugins
     /// reported.
@@ -98,7 +98,7 @@ pub struct NodeConfig {
     pub policy: Policy,
     /// `logFile`, `logLevel`, `logToStderr`, `logOptions`.
     pub log: Log,
-    /// One line for each ignored key.
+    /// Warnings about ignored keys, one line each.
     pub warnings: Vec<String>,
 }
 
@@ -147,7 +147,7 @@ pub enum Source {
 /// What happens if verification finds a difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Strictness {
-    /// The ADD fails and is rolled back.
+    /// The ADD fails and is rolled back. A CHECK fails.
     Strict,
     /// The finding becomes an event.
     Warn,
@@ -155,14 +155,15 @@ pub enum Strictness {
     Off,
 }
 
-/// What happens to `ips` and `mac` that no plugin declares.
+/// How the requested `ips` and `mac` reach the plugins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Undeclared {
-    /// The ADD fails (NPWG 1.3 §4.1.2.1.3.2). On the cluster network, the plugins get the addresses
-    /// in `CNI_ARGS` instead.
+    /// As capability arguments. If no plugin declares the capability, the ADD fails (NPWG 1.3
+    /// §4.1.2.1.3.2). On the cluster network, the plugins then get the addresses in `CNI_ARGS`
+    /// instead.
     Fail,
-    /// The plugins get the addresses in `CNI_ARGS`, even if a plugin declares the capability.
-    /// Verification decides whether a plugin applied the addresses.
+    /// In `CNI_ARGS`, even if a plugin declares the capability. Verification decides whether a
+    /// plugin applied the addresses.
     Args,
 }
 
@@ -170,7 +171,7 @@ impl NodeConfig {
     /// Reads the configuration.
     ///
     /// # Errors
-    /// Codes 1, 6 and 7 of CNI 1.1.0 §5 Error. Each error names key, value and remedy.
+    /// Codes 1, 6 and 7 of CNI 1.1.0 §5 Error. Each error contains a remedy.
     pub fn parse(conf: &RawObject) -> Result<NodeConfig, NodeConfigError> {
         let version = version(conf)?;
         let keys = Keys::of(conf, String::new());
@@ -262,18 +263,18 @@ const STRICTNESS: [(&str, Strictness); 3] = [
 
 /// Returns the protocol version in which Jackfield writes results for the runtime: `cniVersion`
 /// (CNI 1.1.0 §5). If `cniVersion` is missing or not supported, returns the highest supported
-/// version in `cniVersions`.
+/// version in `cniVersions`. A configuration without any version has version 0.1.0.
 ///
 /// # Errors
-/// Code 6 when `cniVersion` is not a string, 7 when `cniVersions` is not a list of strings, 1 when
-/// no version is supported.
+/// Code 6 if `cniVersion` is not a string, 7 if `cniVersions` is not a list of strings, 1 if the
+/// configuration names versions and Jackfield supports none of them.
 pub fn version(conf: &RawObject) -> Result<Version, NodeConfigError> {
     let (supplied, highest) = versions(conf)?;
     Ok(supplied.unwrap_or(highest))
 }
 
-/// Returns `cniVersion` if Jackfield supports this version, and the highest supported version in
-/// `cniVersion` and `cniVersions`.
+/// Returns two versions: `cniVersion`, if Jackfield supports it, and the highest supported version
+/// in `cniVersion` and `cniVersions`.
 ///
 /// # Errors
 /// As [`version`].

@@ -25,7 +25,8 @@ pub struct Rule {
     pub networks: Vec<String>,
     /// Keys that no plugin's configuration may contain, such as `ipam.dataDir` or `sysctl`.
     pub deny_keys: Vec<String>,
-    /// Whether the networks of running pods stay as they are: `dynamicAttachment` is `false`.
+    /// Whether the rule has `dynamicAttachment: false`. A changed annotation then does not change
+    /// the networks of a running pod.
     pub denies_changes: bool,
 }
 

@@ -107,8 +107,9 @@ pub(super) fn drift(paths: &HostPaths, installed: &Manifest) -> Option<Drift> {
     }
 }
 
-/// Refuses to install this binary if it is built for a different machine than the node's plugins.
-/// Such a binary may run nevertheless, because the kernel may emulate its machine.
+/// Refuses this binary if it is built for a different machine than a plugin of `network`, or than
+/// the binary that is installed on the node. That this binary runs proves nothing, because the
+/// kernel may emulate its machine.
 ///
 /// # Errors
 /// [`SetupError::OtherMachine`].

@@ -2,8 +2,8 @@
 //! is Jackfield.
 //!
 //! The configuration is a list for two reasons. libcni ignores `cniVersions` in the configuration
-//! of a single plugin, so it would never call STATUS and GC. Other programs, such as Istio, append
-//! their plugins to the first list in the runtime's directory.
+//! of a single plugin. It would use only `cniVersion`, 1.0.0, which has no STATUS and no GC. Other
+//! programs, such as Istio, append their plugins to the first list in the runtime's directory.
 
 use std::path::Path;
 
@@ -34,8 +34,8 @@ const CAPABILITIES: [&str; 3] = [
     "io.kubernetes.cri.pod-annotations",
 ];
 
-/// Pairs of keys that exclude each other. If the administrator's template sets the first key of a
-/// pair, `OurConf::over` removes the second key from `base`.
+/// Pairs of keys that exclude each other. If the administrator's template (the file of `--conf`)
+/// sets the first key of a pair, `OurConf::over` removes the second key from `base`.
 const EXCLUDES: [(&str, &str); 4] = [
     ("clusterNetwork", "delegates"),
     ("delegates", "clusterNetwork"),
@@ -209,7 +209,8 @@ pub(super) fn put_missing<T: Serialize>(object: &mut RawObject, key: &str, value
     }
 }
 
-/// Replaces the value of a key that is present in any letter case. A `null` removes the key.
+/// Removes the key in any letter case, and adds it with this value at the end. With `null`, only
+/// removes the key.
 fn replace(object: &mut RawObject, key: &str, value: &RawValue) {
     object.remove(key);
     if value.get() != "null" {

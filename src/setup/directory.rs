@@ -35,7 +35,7 @@ pub struct ConfFile {
 /// What a file configures.
 #[derive(Debug)]
 pub enum Kind {
-    /// A list whose first plugin is Jackfield.
+    /// Our configuration: its first or only plugin is Jackfield.
     Ours(Box<OurConf>),
     /// Multus.
     Multus,
@@ -134,7 +134,7 @@ impl Directory {
     ///
     /// A broken file ends the search. Another program may still be writing this file, and the
     /// runtime would not skip it either. A broken file with one of our names does not end the
-    /// search, because it once contained our own configuration.
+    /// search, because such a file is normally our own configuration.
     ///
     /// # Errors
     /// Why no network was found.
@@ -171,8 +171,8 @@ pub fn kind(path: &Path) -> Kind {
     usable_kind(path).unwrap_or_else(|problem| Kind::Broken(Arc::new(problem)))
 }
 
-/// Reads the text of a configuration, including the plugins in the folder with the network's name
-/// beside it (CNI 1.1.0 §1 `loadOnlyInlinedPlugins`).
+/// Reads the text of a configuration. Includes the plugins in the folder that is beside the file
+/// and has the network's name (CNI 1.1.0 §1 `loadOnlyInlinedPlugins`).
 pub(super) fn text(path: &Path) -> Result<String, ConfFileProblem> {
     Ok(conf_dir::with_sibling_plugins(conf_dir::read(path)?)?.text)
 }

@@ -16,7 +16,8 @@ use crate::journal::JournalError;
 use crate::operation::Failure;
 use crate::request::{NodeConfigError, RequestError};
 
-/// Why a change of the installation failed. The node keeps its previous network.
+/// Why a change of the installation failed. If an installation fails, the node keeps its previous
+/// network.
 ///
 /// `Display` names the object and what is wrong. [`Problem::remedy`] says what to do.
 #[derive(Debug, thiserror::Error)]
@@ -77,7 +78,8 @@ pub enum SetupError {
         #[source]
         cause: MultusConfError,
     },
-    /// The rehearsal found this number of pods that would fail.
+    /// The rehearsal, which prepares each pod's ADD but runs no plugin, found this number of pods
+    /// that would fail.
     #[error("{0} of this node's pods would fail with {NAME}, so Multus stays")]
     PodsWouldFail(usize),
     /// The rehearsal before a takeover is impossible.
@@ -107,17 +109,18 @@ pub enum SetupError {
         /// The version of the installed binary.
         installed: Box<semver::Version>,
     },
-    /// This binary is built for a different machine than the node's plugins.
+    /// This binary is built for a different machine than a plugin of the node, or than the
+    /// installed binary.
     #[error("this {NAME} is for {ours}, and {path} on this node is for {theirs}")]
     OtherMachine {
-        /// A plugin of the node.
+        /// The plugin, or the installed binary.
         path: PathBuf,
-        /// The machine of that plugin.
+        /// The machine that it is built for.
         theirs: Machine,
         /// The machine of this binary.
         ours: Machine,
     },
-    /// Another program undid every repair.
+    /// A fourth repair within ten minutes would be necessary.
     #[error("{0}; repaired 3 times within 10 minutes, so {NAME} gives up")]
     GivenUp(Box<Drift>),
     /// The manifest of the installation cannot be read.
@@ -281,25 +284,26 @@ impl Problem for SetupError {
     fn remedy(&self) -> Option<String> {
         let remedy = match self {
             SetupError::Io { cause, .. } => match cause.kind() {
-                StorageFull => "nothing was changed: free space there and run it again",
+                StorageFull => "nothing was changed: free space there, then run this again",
                 ReadOnlyFilesystem | PermissionDenied => {
-                    "nothing was changed: make it writable for this process and run it again"
+                    "nothing was changed: let this process read and write it, then run this again"
                 }
                 NotFound => "create it, or name the right directory",
                 _ => "check the file system",
             },
             SetupError::NoConfDir(_) => {
-                "name the directory that the container runtime reads with --conf-dir, or create it"
+                "create it, or give --conf-dir the directory that the container runtime reads"
             }
-            SetupError::Busy(_) => "end it first (install --watch runs as long as its pod)",
+            SetupError::Busy(_) => {
+                "end that process first (install --watch runs until its pod is deleted)"
+            }
             SetupError::NoClusterNetwork { .. } => {
                 "install the cluster's network, or name its directory with --cluster-conf-dir; \
                  nothing was written"
             }
             SetupError::Multus(_) => "take it over with install --from-multus, or remove it",
             SetupError::NoMultus(_) => {
-                "leave --from-multus out, or name the directory that the runtime reads with \
-                 --conf-dir"
+                "leave --from-multus out, or give --conf-dir the directory that the runtime reads"
             }
             SetupError::MultusNotFirst { .. } => {
                 "rename or remove the file that the runtime should not use, then run this again"
@@ -375,8 +379,8 @@ mod tests {
         let lines = [
             (
                 io(StorageFull),
-                "/a: cannot be written: no storage space; nothing was changed: free space there \
-                 and run it again",
+                "/a: cannot be written: no storage space; nothing was changed: free space there, \
+                 then run this again",
             ),
             (
                 io(NotFound),

@@ -5,8 +5,8 @@
 //! guard accepts a list that still begins with Jackfield, and adopts the new name of the cluster
 //! network's file. It repairs every other change.
 //!
-//! The guard gives up if another program undoes every repair. Otherwise the node would lose its
-//! network again and again.
+//! If a fourth repair within ten minutes would be necessary, the guard gives up. Otherwise the node
+//! would lose its network again and again.
 
 use std::time::Duration;
 
@@ -171,7 +171,8 @@ fn look(
     Ok(())
 }
 
-/// Returns how the node differs from the installed configuration. Ignores a new template.
+/// Returns how the runtime's directory differs from the installed configuration. Ignores a new
+/// template, and a new name of the cluster network's file.
 fn installed_drift(paths: &HostPaths, installed: &Manifest) -> Result<Option<Drift>, SetupError> {
     let directories = NodeDirectories::look(paths, Some(installed))?;
     let none: Option<&RawObject> = None;

@@ -12,8 +12,8 @@ pub struct HostPaths {
     pub host_root: PathBuf,
     /// The directory from which the runtime reads configurations. Our configuration is in it.
     pub conf_dir: PathBuf,
-    /// The directory to which the cluster network writes its configuration. It is `conf_dir`, or
-    /// `/etc/cni/net.d` if the runtime reads a separate directory (NPWG 1.3 §6.1.1).
+    /// The directory to which the cluster network writes its configuration. It differs from
+    /// `conf_dir` if the runtime reads a separate directory (NPWG 1.3 §6.1.1).
     pub cluster_conf_dir: PathBuf,
     /// The directory of the plugins.
     pub bin_dir: PathBuf,

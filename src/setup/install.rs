@@ -92,7 +92,7 @@ pub(super) fn install_locked(
 }
 
 /// Reads Multus' configuration and converts it to our keys. Returns `None` without `--from-multus`,
-/// or if an earlier run has already taken over from Multus.
+/// or if Jackfield is installed and the runtime does not use Multus.
 fn takeover(options: &Options, say: Say<'_>) -> Result<Option<RawObject>, SetupError> {
     let Some(from) = &options.from_multus else {
         return Ok(None);
@@ -101,7 +101,7 @@ fn takeover(options: &Options, say: Say<'_>) -> Result<Option<RawObject>, SetupE
     let found = takeover::read(paths, from, options.template.as_ref());
     let takeover = match found {
         Ok(takeover) => takeover,
-        // An earlier run took over from Multus.
+        // Jackfield is already in Multus' place.
         Err(SetupError::NoMultus(_) | SetupError::MultusNotFirst { .. })
             if Manifest::read(paths)?.is_some() =>
         {

@@ -46,7 +46,7 @@ impl InstallLock {
                         made_dir,
                     });
                 }
-                // An uninstall removed the locked file, so open and lock the new file.
+                // The previous owner of the lock removed the file, so open and lock the new file.
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) if Instant::now() < until => {
                     std::thread::sleep(PAUSE);
@@ -59,8 +59,8 @@ impl InstallLock {
         }
     }
 
-    /// If the folder was replaced, takes the lock in the new folder. This process has locked only
-    /// the file in the previous folder.
+    /// Takes the lock again if another program removed or replaced its file. This process then has
+    /// locked only the previous file.
     pub(super) fn renew(&mut self, paths: &HostPaths) -> Result<(), SetupError> {
         if !is_at(&self.lock, &self.path) {
             *self = InstallLock::take(paths)?;

@@ -55,14 +55,15 @@ pub struct Manifest {
     /// Whether the configuration always uses the first network in `cluster_conf_dir`, even if that
     /// network changes.
     pub follows: bool,
-    /// The content of the cluster network's file; `None` unless `follows` is set.
+    /// The size and checksum of the cluster network's file; `None` unless `follows` is set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<Content>,
     /// Whether the installation created the directory of the configuration.
     #[serde(default)]
     pub made_conf_dir: bool,
     /// Multus' configuration converted to our keys, if our configuration replaced it. It contains
-    /// no keys of a template. At each installation the keys of the template override it.
+    /// no keys of the administrator's template (the file of `--conf`). At each installation, the
+    /// keys of the template override it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taken_over: Option<RawObject>,
     /// The replaced files.

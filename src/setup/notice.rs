@@ -24,7 +24,7 @@ pub enum Notice {
         binary: PathBuf,
         /// The configuration.
         conf: PathBuf,
-        /// The file of the cluster network; `None` if the key `delegates` contains the network.
+        /// The value of `clusterNetwork`; `None` if the key `delegates` contains the network.
         network: Option<String>,
     },
     /// The installed files are complete and unchanged.
@@ -38,7 +38,7 @@ pub enum Notice {
         /// Why there is no network.
         reason: NoNetwork,
     },
-    /// The cluster network was removed.
+    /// There is no usable configuration of the cluster network any more.
     #[error(
         "no configuration of the cluster network in {dir}: {reason}; pods wait until it is back"
     )]

@@ -13,7 +13,8 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use super::SetupError;
 use super::manifest::FOLDER;
 
-/// The events that count as changes: new and removed names, and files that a writer has closed.
+/// The events that count as changes: new and removed names, files that a writer has closed, and the
+/// removal or renaming of the directory itself.
 const CHANGES: AddWatchFlags = AddWatchFlags::IN_CREATE
     .union(AddWatchFlags::IN_DELETE)
     .union(AddWatchFlags::IN_MOVED_FROM)

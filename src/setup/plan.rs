@@ -124,8 +124,8 @@ pub(super) enum Outlook {
     Waiting(NoNetwork),
 }
 
-/// Plans the installation that `template` describes. Without a template, plans the takeover from
-/// Multus, or keeps the installed configuration.
+/// Plans the installation that `template` describes. Without a template, plans the first of these
+/// that applies: the takeover from Multus, the installed configuration, the defaults.
 pub(super) fn plan(
     template: Option<&RawObject>,
     manifest: Option<&Manifest>,
@@ -204,7 +204,7 @@ pub(super) fn plan(
 }
 
 /// Makes our configuration from the template and the converted configuration of Multus. Returns
-/// `None` if the installed configuration should stay as it is.
+/// `None` if there is no template and this run does not take over from Multus.
 fn wanted(
     template: Option<&RawObject>,
     taken_over: Option<&RawObject>,

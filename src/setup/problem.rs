@@ -15,7 +15,8 @@ const CILIUM: &str = ".cilium_bak";
 /// Why a file cannot be used as a CNI configuration.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfFileProblem {
-    /// The file, or a file of its sibling folder, cannot be read.
+    /// The file cannot be read, or a file of its sibling folder, which has the network's name and
+    /// contains further plugins.
     #[error(transparent)]
     Unreadable(#[from] ConfDirError),
     /// The text is not a JSON object.
@@ -38,7 +39,7 @@ pub enum NoNetwork {
     /// The directory has no configuration of a network.
     #[error("there is none")]
     Missing,
-    /// The first file of the directory cannot be used.
+    /// The first file that could configure a network cannot be used.
     #[error("{name} comes first and is not a configuration: {cause}")]
     BrokenFirst {
         /// The file's name.

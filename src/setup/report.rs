@@ -32,8 +32,8 @@ impl Report {
         }
     }
 
-    /// Sets the state of the node before this process started, so that the same state does not
-    /// count as news.
+    /// Records that the node had this state before this process started. The same state then does
+    /// not count as news.
     pub(super) fn assume(&mut self, state: InstallationState, problem: &dyn Problem) {
         self.last
             .get_or_insert_with(|| (state, diagnostic::line(problem)));

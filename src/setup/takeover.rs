@@ -1,9 +1,12 @@
-//! Takes over from Multus: converts its configuration to ours, if no pod would fail.
+//! Takes over from Multus: converts its configuration to ours, and installs it if no pod would
+//! fail.
 //!
 //! ```text
 //! Multus' conf (+ its daemon's) ▶ ours ▶ rehearse every pod and definition of the node
 //!   ▶ no pod would fail? install, and keep Multus' file for the way back
 //! ```
+//!
+//! A rehearsal prepares the ADD of a pod but runs no plugin.
 //!
 //! The administrator need not drain the node. Jackfield reads Multus' cache (key `cniDir`) to check
 //! and detach the pods that Multus attached.
@@ -57,10 +60,11 @@ pub struct Takeover {
 }
 
 /// Reads the configuration of Multus that the runtime uses, and converts it to our keys. The
-/// installer later overrides these with the keys of `template`.
+/// installer later overrides the converted keys with the keys of `template`.
 ///
 /// # Errors
-/// [`SetupError::NoMultus`], [`SetupError::MultusNotFirst`], [`SetupError::MultusConf`].
+/// [`SetupError::NoMultus`], [`SetupError::MultusNotFirst`], [`SetupError::MultusFile`],
+/// [`SetupError::MultusConf`], and the errors of [`Directory::read`].
 pub fn read(
     paths: &HostPaths,
     from: &FromMultus,

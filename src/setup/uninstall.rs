@@ -2,7 +2,7 @@
 //! attached pods.
 //!
 //! ```text
-//! replace our configuration by the previous one ▶ detach the sandboxes that are gone
+//! replace our configuration by the previous one ▶ detach the sandboxes whose pods are gone
 //!   ▶ none left on record? remove binary, journal, manifest : keep all three and report it
 //! ```
 //!
@@ -70,7 +70,7 @@ pub(super) fn give_back(
 ) -> Result<(), SetupError> {
     remove_conf(paths, manifest, say)?;
     let mut leaving = manifest.clone();
-    // These files were restored. A later installation makes new copies.
+    // `remove_conf` has handled the files in the runtime's directory, so the manifest drops them.
     leaving
         .replaced
         .retain(|replaced| replaced.path.parent() != Some(&paths.conf_dir));
@@ -78,8 +78,8 @@ pub(super) fn give_back(
     leaving.stage(paths)?.put()
 }
 
-/// Restores the previous configuration, then removes our configuration. Returns what the runtime
-/// passed to Jackfield on stdin from our configuration.
+/// Restores the previous configuration, then removes our configuration. Returns our
+/// configuration in the form that Jackfield reads on stdin; `None` if there is no copy of it.
 fn remove_conf(
     paths: &HostPaths,
     manifest: &Manifest,
@@ -147,7 +147,8 @@ fn names_ours(paths: &HostPaths, path: &Path) -> bool {
 }
 
 /// Copies the cluster network's configuration into the runtime's directory, if that directory is
-/// separate and has no other network. Without a network, the runtime could not even stop its pods.
+/// separate, was not empty, and has no other network. Without a network, the runtime could not even
+/// stop its pods.
 fn leave_a_network(paths: &HostPaths, runtime: &Directory, say: Say<'_>) -> Result<(), SetupError> {
     let has_other = runtime
         .files

@@ -29,8 +29,8 @@ pub enum Weight {
     Warning,
     /// It contradicts a delegate's answer.
     Answered,
-    /// It contradicts the pod's request or kubelet's allocation. The configured strictness for
-    /// delegates' answers does not apply to such a finding.
+    /// It contradicts the pod's request, the definition or kubelet's allocation. The configured
+    /// strictness for delegates' answers does not apply to such a finding.
     Requested,
 }
 

@@ -109,7 +109,7 @@ impl IntendedFunction {
             ("link_state", found.link_state.map(|it| it.to_string())),
             ("min_tx_rate", found.rates.map(|it| it.min.to_string())),
             ("max_tx_rate", found.rates.map(|it| it.max.to_string())),
-            // A plugin sets both GUIDs. Other nodes see the port GUID.
+            // A plugin sets both GUIDs to the same value.
             ("guid", found.port_guid.map(|guid| guid.to_string())),
             ("guid", found.node_guid.map(|guid| guid.to_string())),
         ];

@@ -15,11 +15,11 @@ pub struct Intended<'a> {
     pub requested: &'a Requested,
     /// The final result of the delegate chain.
     pub answered: Option<&'a CniResult>,
-    /// The ID of the device that kubelet allocated. [`None`] if the form of the ID is unknown;
-    /// verification then skips the device.
+    /// The ID of the device that kubelet allocated. [`None`] if there is no device, or if Jackfield
+    /// does not know the form of the ID. Verification then skips the device.
     pub device: Option<&'a str>,
-    /// The device is driven from user space (vfio, vhost-user, memif), so the pod may have no
-    /// kernel interface for it.
+    /// Whether a user-space program drives the device (vfio, vhost-user, memif). The pod may then
+    /// have no kernel interface for the device.
     pub in_user_space: bool,
     /// The interfaces that may have enslaved the attachment's interface.
     pub masters: Masters<'a>,
@@ -33,10 +33,9 @@ pub enum Masters<'a> {
     #[default]
     Any,
     /// Only these interfaces. This applies on CHECK. The list contains the interfaces of later
-    /// attachments, such as a bond over the interface, and the master that the interface had right
-    /// after the ADD. If an interface in the list has enslaved the attachment's interface,
-    /// verification also accepts the permanent hardware address. Missing IP addresses are then only
-    /// a warning.
+    /// attachments, such as a bond over the interface. If an interface in the list has enslaved the
+    /// attachment's interface, verification also accepts the permanent hardware address. Missing IP
+    /// addresses are then only a warning.
     Among(&'a [InterfaceName]),
 }
 
@@ -54,8 +53,8 @@ impl<'a> Intended<'a> {
 
     /// Returns the IP addresses that the answer assigns to this interface.
     ///
-    /// An address without an interface index belongs to this interface, because results before
-    /// 0.3.0 have only one interface (CNI 1.1.0 §5 "Add Success").
+    /// An address without a valid interface index belongs to this interface, because results before
+    /// 0.3.0 have only one interface and no index (CNI 1.1.0 §5 "Add Success").
     pub(super) fn answered_ips(&self) -> impl Iterator<Item = IpNet> + use<'a> {
         let ours = self.interface();
         let result = self.answered;

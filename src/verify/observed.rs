@@ -16,9 +16,9 @@ pub struct Observed {
     pub addresses: Vec<Address>,
     /// The interface that has enslaved the attachment's interface.
     pub master: Option<Master>,
-    /// The names of the interface's device. The parent device that the kernel reports comes first.
-    /// A caller with access to sysfs adds the underlying device: the PCI function of a `virtioN`,
-    /// or the parent of a macvlan's lower link.
+    /// The names of the device behind the interface. [`observe`] sets the parent device that the
+    /// kernel reports. A caller with access to sysfs replaces it by all names of the device: with
+    /// the PCI function of a `virtioN`, or with the device behind a macvlan's lower link.
     pub device: Vec<String>,
 }
 

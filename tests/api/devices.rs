@@ -226,7 +226,7 @@ fn a_pod_that_is_deleted_and_made_anew_never_gets_the_device_of_before() {
     lab.delete_pod("web");
     let new = asking(&lab, "web");
     assert_ne!(old, new);
-    let another = format!("another pod of UID {old}");
+    let another = format!("the checkpoint lists for UID {old}");
     lab.add("web", &new)
         .fails(104, &[RESOURCE, "names lab-vf1", &another]);
     assert_eq!(journal(&lab), "");

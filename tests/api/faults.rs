@@ -180,7 +180,7 @@ fn an_expired_token_is_replaced_by_the_one_in_the_file() {
     lab.proxy.cut();
     lab.add("web", &uid).succeeds();
     eventually("it is refused", || {
-        agent.logged(&["401 the token has expired; renew the token"])
+        agent.logged(&["401 the token has expired; renew the credentials"])
     });
     lab.renew_token();
     lab.proxy.heal();

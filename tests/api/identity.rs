@@ -152,7 +152,10 @@ fn a_pod_of_another_node_is_refused() {
     let uid = other["metadata"]["uid"].as_str().unwrap();
     lab.add("far", uid).fails(
         107,
-        &["/far is bound to node node-far, this node is", &lab.node],
+        &[
+            "/far is bound to node node-far, but this node is",
+            &lab.node,
+        ],
     );
 }
 

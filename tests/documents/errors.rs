@@ -9,12 +9,12 @@ use crate::document::{Document, cell, sources};
 
 const PREFACE: &str = "# Error codes
 
-A failed call returns one JSON object. `code` is one of the codes below. `msg` is one line that names network,
-interface, plugin and remedy, and ends with the code. `details` has the code of a delegate that failed.
+A failed call returns one JSON object. `code` is one of the codes below. `msg` is one line that ends with the code. It
+names network, interface, plugin and remedy, as far as they apply. `details` has the code of a delegate that failed.
 
 CNI 1.1.0 defines the codes up to 99 (§5 Error; 50 and 51 in §2 STATUS). Jackfield defines the codes from 100. If a
-delegate fails with code 11, Jackfield passes on that code. On STATUS, Jackfield also passes on code 51. For any other
-failure of a delegate, Jackfield returns code 100, or code 50 on STATUS.
+delegate fails ADD, CHECK or STATUS with code 11, Jackfield passes on that code. On STATUS, Jackfield also passes on
+code 51. For any other failure of a delegate, Jackfield returns code 100, code 106 on DEL, or code 50 on STATUS.
 
 What to check for each code, with examples: [troubleshooting.md](troubleshooting.md#by-code).
 

@@ -274,7 +274,7 @@ fn pf_reset_between_allocate_and_add_is_one_line_with_device_file_and_remedy() {
 fn a_driver_unbound_between_allocate_and_add_is_one_line_with_device_file_and_remedy() {
     let lab = lab();
     fs::remove_file(device(&lab, VF).join("driver")).unwrap();
-    let file = format!("devices/{VF} has no link driver");
+    let file = format!("devices/{VF} has no link named driver");
     lab.call("ADD")
         .fails(104, &[VF, RESOURCE, &file, "bind it"]);
     fs::write(device(&lab, VF).join("driver_override"), "vfio-pci\n").unwrap();

@@ -223,7 +223,7 @@ fn the_command_keeps_what_it_is_told_to_keep() {
     assert!(
         outcome
             .stdout
-            .contains("collected network cluster, 1 attached"),
+            .contains("ran GC for network cluster; attachments that remain: 1"),
         "{outcome}"
     );
     lab.check();

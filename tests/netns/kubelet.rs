@@ -220,7 +220,7 @@ fn a_deleted_pod_of_the_same_name_lends_nothing_whatever_kubelet_says() {
         &lab,
         &[
             "names 0000:01:10.0",
-            "another pod of UID old",
+            "the checkpoint lists for UID old",
             &file,
             "recreate the pod",
         ],

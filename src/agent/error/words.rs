@@ -19,7 +19,7 @@ impl Problem for AgentError {
     fn remedy(&self) -> Option<String> {
         let remedy = match self {
             Self::Privileges(_) => "drop all capabilities in the container's securityContext",
-            Self::Runtime(_) => "raise the agent's limit of open files",
+            Self::Runtime(_) => "raise the agent's limits of open files and of processes",
             Self::Directory { .. } => {
                 "mount it writable, make root its owner, and start the agent again"
             }
@@ -67,7 +67,8 @@ mod tests {
             ),
             (
                 AgentError::Runtime(denied()),
-                "the agent cannot run: permission denied; raise the agent's limit of open files",
+                "the agent cannot run: permission denied; raise the agent's limits of open files and \
+                 of processes",
             ),
             (
                 AgentError::Directory {

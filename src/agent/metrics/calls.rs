@@ -86,7 +86,7 @@ impl Calls {
 }
 
 fn add_times<const N: usize>(registry: &mut Registry, name: &str, help: &str) -> Times<N> {
-    // From 100 µs to 105 s, which is longer than the longest deadline of an ADD.
+    // From 100 µs to 105 s, which is longer than the default deadline of an ADD.
     let times = || Histogram::new(exponential_buckets(0.000_1, 2.0, 21));
     add_time(registry, name, help, Family::new_with_constructor(times))
 }

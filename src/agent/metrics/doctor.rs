@@ -52,7 +52,8 @@ impl Doctor {
     }
 }
 
-/// A gauge with a time in seconds since 1970. The page leaves out a gauge that is 0.
+/// A gauge with a time in seconds since 1970. The metrics page leaves out this gauge
+/// while it is 0.
 #[derive(Debug, Default, Clone)]
 struct Time(Arc<AtomicI64>);
 

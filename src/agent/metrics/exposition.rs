@@ -83,7 +83,7 @@ fn as_text(page: &str) -> String {
                 "# HELP ", name, total, help, "# TYPE ", name, total, " ", kind,
             ]);
         } else if !line.starts_with("# ") {
-            // Only OpenMetrics has lines for units and for the end.
+            // Other comment lines, for units and for the end, exist only in OpenMetrics.
             text.push_str(line);
         }
     }

@@ -13,7 +13,7 @@ use rustix::param::page_size;
 use rustix::process::{Resource, getrlimit};
 use rustix::time::{ClockId, clock_gettime};
 
-/// The metrics of this process. Each scrape reads them from the kernel.
+/// The metrics of this process. Each scrape reads them from the kernel, except the start time.
 #[derive(Debug)]
 pub(super) struct Process {
     started: Duration,
@@ -68,7 +68,8 @@ impl Collector for Process {
                 most_files,
             ),
         ] {
-            // The page leaves out values that the kernel does not report.
+            // The page leaves out a value that the kernel does not report, and an unlimited
+            // maximum.
             if let Some(value) = value.and_then(|value| i64::try_from(value).ok()) {
                 put(name, help, unit, &ConstGauge::new(value))?;
             }

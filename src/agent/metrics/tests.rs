@@ -9,7 +9,7 @@ use crate::cluster::figures::{NetworkFigure, OnRecord, Phase, PhaseFigure, Plugi
 
 const PREFACE: &str = "# Metrics
 
-The agent serves metrics for Prometheus. `--metrics` sets the address (`127.0.0.1:9321`):
+The agent serves metrics for Prometheus. `--metrics` sets the address (default: `127.0.0.1:9321`). The paths are:
 
 | Path | Content |
 |---|---|
@@ -18,8 +18,8 @@ The agent serves metrics for Prometheus. `--metrics` sets the address (`127.0.0.
 | `/readyz` | 200 once the agent has listed its node's pods and watches definitions |
 
 The plugin runs for milliseconds and serves no metrics. After each call, the plugin first answers the runtime. Then it
-sends the figures of the call to the agent and does not wait. If the plugin finds no agent, the metrics do not count the
-call.
+sends the figures of the call to the agent and does not wait for a reply. If the plugin finds no agent, the metrics
+do not count the call.
 
 ## What to watch
 
@@ -38,7 +38,8 @@ The agent's log has a line for each failed call, with pod, container, network an
 
 - `code` is a code of [errors.md](errors.md).
 - `network` is `namespace/definition`, or the cluster network's CNI name. The first 256 networks get their own
-  series. All further networks share the value `other`. The same limit applies to `plugin`.
+  series. All further networks, and networks without a definition, share the value `other`. The same limit applies to
+  `plugin`.
 - `phase` is one of `question` (asking the agent), `devices` (waiting until kubelet's record shows the pod's devices),
   `plan`, `lock` (waiting for another call on the same sandbox), `journal`, `delegates`, `verify`, `routes`, `publish`
   (leaving status and events for the agent) and `unwind` (rolling back a failed ADD).
@@ -56,7 +57,7 @@ root from a timer of the node and watch `jackfield_doctor_last_run_timestamp_sec
 
 All Prometheus client libraries have the metrics that begin with `process_`. Here these metrics describe the agent.
 
-A scraper whose header `Accept` names OpenMetrics 1.0, such as Prometheus, gets OpenMetrics. Any other scraper gets
+A scraper whose header `Accept` prefers OpenMetrics 1.0, such as Prometheus, gets OpenMetrics. Any other scraper gets
 Prometheus' text format 0.0.4 (`text/plain; version=0.0.4`). The names in the table below are the same in both formats.
 
 The agent accepts eight connections for metrics, each for ten seconds at most and with a request header of at most 8
@@ -79,7 +80,7 @@ Both need a Prometheus that scrapes the agents. The name of the job does not mat
 | Alert | After | When |
 |---|---|---|
 | `JackfieldAgentDown` | 5 min | Prometheus cannot scrape an agent that it scraped within the last day |
-| `JackfieldCallsFail` | 10 min | more than 3 calls in 15 minutes failed with the same code. Codes for mistakes in pods and definitions do not count |
+| `JackfieldCallsFail` | 10 min | more than 3 calls in 15 minutes failed with the same code. Code 11 and codes for mistakes in pods and definitions do not count |
 | `JackfieldAddIsSlow` | 15 min | one ADD in twenty takes more than 30 s |
 | `JackfieldDetachmentsOwed` | 15 min | Jackfield has not completely detached a deleted pod yet |
 | `JackfieldWritesOwed` | 15 min | the agent could not write statuses or events |

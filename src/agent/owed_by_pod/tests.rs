@@ -1,4 +1,5 @@
-//! Tests that no file in the directory of owed writes stops the agent.
+//! Owed writes: many files, files that are not owed writes, publications in memory, and
+//! publications that arrive while the agent publishes.
 
 use std::fs;
 use std::os::unix::fs::symlink;

@@ -10,8 +10,8 @@ use crate::allocation::{UnknownCause, numeric};
 use crate::kubelet::DynamicDevice;
 
 impl Evidence<'_> {
-    /// The identifiers of `devices`, which belong to the pod's claims, in the order of the
-    /// containers.
+    /// The identifiers of `devices` in the order of the containers. Fails if a device has no
+    /// identifier, or if kubelet's record does not list it for a claim of this pod.
     pub(super) fn of_claims(
         &self,
         devices: &[ContainerDevice<'_>],

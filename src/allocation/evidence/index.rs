@@ -1,5 +1,5 @@
-//! A pod's devices by resource. Without this index, judging each of many resources would search the
-//! whole answer of pod-resources.
+//! A pod's devices by resource, indexed once. The search for the devices of a resource then does not
+//! read the whole answer of pod-resources again.
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -1,4 +1,4 @@
-//! The rules for a pod's devices. Each test has kubelet's records and answers.
+//! Which devices a pod has. Each test sets kubelet's records and answers.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;

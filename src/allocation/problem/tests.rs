@@ -43,7 +43,7 @@ fn reasons_against_a_device() {
                 own: ids(1),
             },
             "deviceID \"d9\" of resource r is not a device of this pod, which has 1 (d1); \
-             name one of those or leave deviceID out",
+             name one of the pod's devices or leave deviceID out",
         ),
         (
             AssignError::NotOwned {
@@ -172,7 +172,7 @@ fn causes_of_unknown_devices() {
                 device: device(),
                 error: error.clone(),
             },
-            torn("device vf1 of pool p of driver v: cannot find out whose claim n/nic is: "),
+            torn("device vf1 of pool p of driver v: cannot find out which pods have claim n/nic: "),
         ),
         (
             UnknownCause::NotClaimed {
@@ -205,12 +205,9 @@ fn answers_of_pod_resources() {
     for (answer, words) in [
         (
             other_pod(Some("u")),
-            "pod-resources names d1, d2, which belong to another pod of UID u",
+            "pod-resources names d1, d2, which the checkpoint lists for UID u",
         ),
-        (
-            other_pod(None),
-            "pod-resources names d1, d2, which belong to another pod",
-        ),
+        (other_pod(None), "pod-resources names d1, d2"),
         (PodResourcesAnswer::Failure("x".to_owned()), "x"),
         (PodResourcesAnswer::NoDevices, "pod-resources names none"),
         (

@@ -1,6 +1,6 @@
 //! The node's network hardware as a picture. A physical function is a wide box above a grid of
-//! boxes for its VFs. Each kind of other devices has a separate grid. Each box names the pod that
-//! has the device.
+//! boxes for its VFs. Each kind of other devices has a separate grid. Each box shows which pod has
+//! the device, if any.
 
 use device_info::Inventory;
 

@@ -11,7 +11,7 @@ use crate::operation::devices::orphans::Orphan;
 pub(super) struct Usage {
     /// The devices that pods have.
     pub(super) users: Vec<User>,
-    /// VFs without a pod and without an interface on the host.
+    /// VFs without a pod and without the interface that their kernel driver should make.
     pub(super) orphans: Vec<Orphan>,
 }
 
@@ -59,7 +59,7 @@ pub(super) enum Owner<'a> {
     Free,
     /// A pod has the device.
     Pod(&'a User),
-    /// The device is neither on the host nor in a pod.
+    /// No pod has the device, and its interface is missing.
     Orphan,
 }
 

@@ -45,7 +45,8 @@ pub(super) struct DescriptorError;
 /// Connects to the agent's socket.
 ///
 /// Follows no symlink: the agent can write to the socket's directory, and must not redirect root to
-/// a different socket. The listener has to be root, because its answers decide which programs run.
+/// a different socket. The listener has to run as the same user as this process (root), because its
+/// answers decide which programs run.
 pub(super) fn open(path: &Path, purpose: Purpose) -> Result<UnixStream, AgentProblem> {
     // The standard library drops O_PATH on musl.
     let flags = OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
@@ -125,7 +126,8 @@ impl Read for ByDeadline<'_> {
         let mut descriptors = 0;
         for message in control.drain() {
             if let RecvAncillaryMessage::ScmRights(sent) = message {
-                // The descriptors stay open until this process ends.
+                // The descriptors stay open until this process ends, because closing them may
+                // block.
                 descriptors += sent.map(IntoRawFd::into_raw_fd).count();
             }
         }

@@ -94,7 +94,7 @@ fn a_question_that_could_not_be_announced_is_asked_later() {
     assert_eq!(answered(&nobody, "web").as_deref(), Some("web"));
 }
 
-/// Starts a fake agent that answers every question with `words`, one byte every 50 ms.
+/// Starts a fake agent that sends `words` on every connection, one byte every 50 ms.
 fn trickles(dir: &Path, words: Vec<u8>) -> Agent {
     let socket = dir.join("agent.sock");
     let listener = UnixListener::bind(&socket).unwrap();

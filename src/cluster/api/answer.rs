@@ -1,4 +1,4 @@
-//! Answers a question from the API server and, in the agent, also from the agent's cache.
+//! Answers a question with objects from the API server and, in the agent, from the agent's cache.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -28,7 +28,7 @@ pub trait Lookup {
     /// A pod from the API server; `None` if no pod has that name or the name is invalid.
     ///
     /// # Errors
-    /// When the API server does not answer.
+    /// When the request fails.
     async fn pod(&self, namespace: &str, name: &str) -> Result<Option<PodView>, ApiError>;
 
     /// A definition.
@@ -54,16 +54,17 @@ pub trait Lookup {
     /// The ResourceSlices of a node, from the API server.
     ///
     /// # Errors
-    /// When the API server does not answer.
+    /// When the request fails.
     async fn slices(&self, node: &str) -> Result<Vec<Rc<SliceView>>, ApiError>;
 }
 
 /// Answers a question. `node` is the name of this node, if it is known.
 ///
 /// # Errors
-/// - When the pod does not exist, has a different UID or is bound to a different node.
+/// - When the pod does not exist, has a different UID or is bound to a different node. For a static
+///   pod, only the different node is an error.
 /// - When too many of the pod's containers request devices that its networks may use.
-/// - When the API server is needed and does not answer.
+/// - When a request for the pod fails, unless the pod is static.
 pub async fn answer(
     lookup: &impl Lookup,
     node: Option<&str>,

@@ -25,8 +25,9 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Sends a request and reads the whole answer of at most `most` bytes.
 ///
-/// Also sends a GET over a new connection if the GET fails or gets no answer within `PATIENCE`.
-/// If the answer arrives over the new connection, later requests use the new connection too.
+/// Also sends a GET over a new connection if the GET fails without an answer, or gets no answer
+/// within `PATIENCE`. If the answer arrives over the new connection, later requests use the new
+/// connection too.
 ///
 /// # Errors
 /// [`RequestError`].

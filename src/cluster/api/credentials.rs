@@ -23,7 +23,7 @@ const MAX_KUBECONFIG: u64 = 1 << 20;
 /// second YAML parser.
 ///
 /// # Errors
-/// When the kubeconfig or a file that it names cannot be read, or when it is not valid.
+/// When the kubeconfig is not valid, or when the kubeconfig or a file that it names cannot be read.
 pub(super) fn kubeconfig(path: &Path) -> Result<Kubeconfig, CredentialsError> {
     let text = regular_file::read_text(path, MAX_KUBECONFIG)?;
     let mut kubeconfig: Kubeconfig = serde_norway::from_str(&text)?;

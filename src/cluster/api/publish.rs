@@ -59,8 +59,7 @@ pub struct EventContext<'a> {
 /// and sends a new patch.
 ///
 /// # Errors
-/// [`PublishError`]. The publication is then still owed. A retry in the same period creates no
-/// duplicate.
+/// [`PublishError`]. A retry in the same period creates no duplicate events.
 pub async fn publish(
     server: &ApiServer,
     view: Option<&PodView>,
@@ -191,8 +190,8 @@ fn patch(view: &PodView, publication: &Publication) -> Option<Value> {
 }
 
 /// Returns the body of an event. The name of the event depends on its object, its text and the
-/// period. So the same event of repeated ADDs is created once per period, because the API server
-/// refuses an event whose name exists.
+/// period. The API server refuses an event whose name exists, so repeated ADDs create the same
+/// event only once per period.
 fn event_body(about: EventTarget<'_>, event: &Event, occasion: EventContext<'_>) -> Value {
     let EventContext { node, period } = occasion;
     let identity = format!("{} {period} {} {}", about.uid, event.reason, event.message);

@@ -21,21 +21,21 @@ use super::kinds::Objects;
 use super::{ApiError, CredentialsError};
 use crate::npwg::ObjectRef;
 
-/// How long one request may take.
+/// The time limit of one attempt of a request. Only a GET has a second attempt.
 const LIMIT: Duration = Duration::from_secs(10);
 
 /// The API group of definitions and claims (NPWG 1.3 §3.1, §8.2.1).
 pub(super) const GROUP: &str = "k8s.cni.cncf.io";
 
-/// The media type of requests and answers.
+/// The media type of JSON.
 pub(super) const JSON: &str = "application/json";
 /// The media type of a JSON Patch (RFC 6902).
 pub(super) const JSON_PATCH: &str = "application/json-patch+json";
-/// The largest answer that is read, in bytes. A list of several objects of the largest size in etcd
-/// fits.
+/// The size limit of an answer, in bytes, unless the request sets its own limit. Several objects of
+/// the largest size in etcd fit.
 pub(super) const LARGEST: usize = 16 << 20;
 
-/// A connection to the API server.
+/// A client of the API server.
 #[derive(Debug, Clone)]
 pub struct ApiServer {
     client: Rc<ApiClient>,
@@ -61,7 +61,7 @@ impl ApiServer {
     /// Creates a client of the API server of the cluster in which this process runs as a pod.
     ///
     /// # Errors
-    /// [`ApiError::ServiceAccount`] outside of a pod.
+    /// [`ApiError::ServiceAccount`] outside of a pod, or when the service account cannot be used.
     pub fn in_cluster(caller: &str) -> Result<ApiServer, ApiError> {
         Config::incluster()
             .map_err(CredentialsError::from)
@@ -78,7 +78,7 @@ impl ApiServer {
         Ok(ApiServer { client })
     }
 
-    /// Whether both clients send the same credentials.
+    /// Whether both clients send the same headers, which include the token.
     pub fn has_credentials_of(&self, other: &ApiServer) -> bool {
         self.client.headers() == other.client.headers()
     }
@@ -116,7 +116,7 @@ impl ApiServer {
         }
     }
 
-    /// Returns the text of an answer of at most `most` bytes.
+    /// Sends a GET, and returns the text of the answer. The answer may have at most `most` bytes.
     pub(super) async fn get(
         &self,
         path: &str,

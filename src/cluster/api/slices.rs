@@ -1,7 +1,7 @@
 //! Reads ResourceSlices (resource.k8s.io/v1). They identify the devices of DRA drivers on the node.
 //!
 //! Kubelet reports a device's driver, pool and name. Only the driver and the scheduler understand
-//! these names. A slice gives the device's identifier on the node in the attribute
+//! the device's name. A slice gives the device's identifier on the node in the attribute
 //! `k8s.cni.cncf.io/deviceID`, or else in `resource.kubernetes.io/pciBusID`. The attribute
 //! `k8s.cni.cncf.io/resourceName` corresponds to the annotation `k8s.v1.cni.cncf.io/resourceName`
 //! of definitions.
@@ -50,7 +50,7 @@ struct DeviceSpec {
     attributes: Option<BTreeMap<String, Value>>,
 }
 
-/// The fields of a slice that are kept.
+/// The fields of a slice that the agent keeps.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SliceView {
     driver: String,
@@ -104,8 +104,9 @@ pub(super) fn concern(devices: &PodDevices) -> bool {
     devices.on_node.is_some() || devices.dynamic().next().is_some()
 }
 
-/// Sets the identities of the devices of DRA drivers, and adds the resources in the slices to the
-/// resources on the node. Returns whether the slices contain all devices of the pod.
+/// Sets the identities of the devices of DRA drivers. If kubelet's report lists the resources on
+/// the node, adds the resources in the slices to the list. Returns whether the slices contain all
+/// of the pod's devices of DRA drivers.
 pub(crate) fn identify(slices: &[Rc<SliceView>], devices: &mut PodDevices) -> bool {
     let mut is_complete = true;
     for device in devices.dynamic_mut() {
@@ -124,8 +125,9 @@ pub(crate) fn identify(slices: &[Rc<SliceView>], devices: &mut PodDevices) -> bo
     is_complete
 }
 
-/// Returns the identity of a device. A driver that changes its pool writes slices of a higher
-/// generation. Slices of lower generations no longer count.
+/// Returns the identity of a device; `None` if no current slice of the pool contains the device. A
+/// driver that changes its pool writes slices of a higher generation. Slices of lower generations
+/// then no longer count.
 fn find<'a>(slices: &'a [Rc<SliceView>], device: &DynamicDevice) -> Option<&'a SliceIdentity> {
     let of_pool = || {
         slices

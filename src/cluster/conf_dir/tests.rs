@@ -139,7 +139,7 @@ fn each_error_names_its_file_and_what_to_do() {
         ),
         (
             ConfDirError::Empty(path()),
-            "/d has no .conflist, .configlist, .conf, .config or .json; put a configuration \
+            "/d has no .conflist, .configlist, .conf, .config or .json file; put a configuration \
              there",
         ),
         (
@@ -149,7 +149,7 @@ fn each_error_names_its_file_and_what_to_do() {
         ),
         (
             ConfDirError::Unreadable(path(), Arc::new(io::ErrorKind::PermissionDenied.into())),
-            "/d: permission denied; make it a readable configuration",
+            "/d: permission denied; correct the file or directory, or its path",
         ),
     ] {
         assert_eq!(error.to_string(), line);

@@ -11,8 +11,8 @@ impl Problem for ClusterError {
                 format!("manifestDir {}: {source}", folder.display())
             }
             Self::LongFolder(folder) => format!(
-                "manifestDir {}: reading all manifests takes longer than the call's \
-                 deadline allows",
+                "manifestDir {}: reading all manifests takes longer than the time limit \
+                 allows",
                 folder.display()
             ),
             Self::UnknownPod(pod, place) => format!("pod {pod} is not known in {place}"),
@@ -31,7 +31,7 @@ impl Problem for ClusterError {
                 format!("pod {pod}: the runtime has UID {asked}, but the cluster has UID {known}")
             }
             Self::OtherNode { pod, node, ours } => {
-                format!("pod {pod} is bound to node {node}, this node is {ours}")
+                format!("pod {pod} is bound to node {node}, but this node is {ours}")
             }
             Self::Api(source) => source.words(),
             Self::Event(source) => {
@@ -86,10 +86,10 @@ impl Problem for ClusterError {
             Self::UnknownPod(..) => "create it there first",
             Self::Devices(..) => r#"write it as {"intel.com/sriov": ["0000:01:10.0"]}"#,
             Self::Manifest(..) => "correct its manifest",
-            Self::Status { .. } => "make the folder writable",
+            Self::Status { .. } => "make the folder writable, and free space there if it is full",
             Self::ManyContainers(_) => "request them in fewer containers",
             Self::OtherPod { .. } => "wait for the pod to be recreated",
-            Self::Owed { .. } => "free space there or start the agent",
+            Self::Owed { .. } => "make it writable, free space there, or start the agent",
             Self::NotListed => "try again later",
         };
         Some(remedy.to_owned())
@@ -116,8 +116,8 @@ mod tests {
             ),
             (
                 ClusterError::LongFolder("/m".into()),
-                "manifestDir /m: reading all manifests takes longer than the call's deadline \
-                 allows; keep fewer manifests there",
+                "manifestDir /m: reading all manifests takes longer than the time limit allows; \
+                 keep fewer manifests there",
             ),
             (
                 ClusterError::UnknownPod(pod(), Place::ApiServer),
@@ -129,7 +129,8 @@ mod tests {
                     path: "/m/status/a/web".into(),
                     source: full(),
                 },
-                "status of pod a/web: /m/status/a/web: no storage space; make the folder writable",
+                "status of pod a/web: /m/status/a/web: no storage space; make the folder writable, \
+                 and free space there if it is full",
             ),
             (
                 ClusterError::ManyContainers(pod()),
@@ -151,8 +152,8 @@ mod tests {
                     node: "b".into(),
                     ours: "a".into(),
                 },
-                "pod a/web is bound to node b, this node is a; start the agent with --node b, or \
-                 correct the pod",
+                "pod a/web is bound to node b, but this node is a; start the agent with --node b, \
+                 or correct the pod",
             ),
             (
                 agent(AgentProblem::Refused("no; ask later".into())),
@@ -161,7 +162,7 @@ mod tests {
             (
                 agent(AgentProblem::Frame(FrameError::Version(2))),
                 "agent at /run/agent.sock: it speaks version 2, but this release speaks version 1; \
-                 use the same release of both",
+                 use the same release of plugin and agent",
             ),
             (
                 agent(AgentProblem::OtherReply),
@@ -180,8 +181,8 @@ mod tests {
                     agent: Box::new(agent(AgentProblem::NoListener)),
                 },
                 "status of pod a/web: /j/publish: no storage space, and the agent does not \
-                 answer on /run/agent.sock: nothing listens there; free space there or start \
-                 the agent",
+                 answer on /run/agent.sock: nothing listens there; make it writable, \
+                 free space there, or start the agent",
             ),
             (
                 ClusterError::NotListed,

@@ -1,4 +1,4 @@
-//! Writes the outcome for a pod to two files: replaces `network-status.json` atomically, and
+//! Writes a pod's status and events to two files: replaces `network-status.json` atomically, and
 //! appends to `events.jsonl`.
 
 use std::fs;
@@ -17,7 +17,8 @@ use crate::regular_file;
 
 /// The start of an unfinished status file's name. The name ends with the process ID of the writer.
 const UNFINISHED: &str = ".network-status.";
-/// The largest status that is read, in bytes. A longer status is replaced as a whole.
+/// The largest status that is read, in bytes. The new status replaces a longer status without a
+/// merge.
 const MAX_FILE: u64 = 1 << 20;
 
 /// Writes a publication to the directory of its pod.

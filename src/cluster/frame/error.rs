@@ -23,7 +23,7 @@ pub enum FrameError {
         /// The limit, in bytes.
         limit: usize,
     },
-    /// The total size of the definitions before an answer exceeds this limit, in bytes.
+    /// The definitions that belong to an answer exceed this limit in total, in bytes.
     Definitions(usize),
     /// The JSON is not the expected message.
     Json(#[source] serde_json::Error),

@@ -1,5 +1,6 @@
 //! Reads one YAML document as kubectl does, with libyaml's grammar. The lines of a quoted text may
-//! begin in any column. If a key occurs twice, the last value counts. Merge keys are expanded.
+//! begin in any column. If a key occurs twice, the last value counts. Merge keys (`<<`) are
+//! expanded.
 
 use std::cell::Cell;
 use std::fmt;
@@ -9,8 +10,8 @@ use serde_json::{Map, Value};
 
 use super::{DocumentError, MAX_FILE};
 
-/// The largest document after its aliases are expanded, in bytes: the length of its texts, plus
-/// [`EACH`] for each value.
+/// The size limit of a document after its aliases are expanded. The size is the length of all
+/// strings in bytes, plus [`EACH`] for each key and each value.
 const MAX_EXPANDED: u64 = MAX_FILE;
 /// The size of a value in addition to its text, in bytes.
 const EACH: u64 = 8;
@@ -35,7 +36,7 @@ pub(super) fn read(text: &str) -> Result<Value, DocumentError> {
 }
 
 /// Returns the largest number of brackets that are open at the same time. Counts brackets in quoted
-/// texts too. They mostly come in pairs.
+/// texts too. Most of these brackets come in pairs, so they rarely change the result.
 fn most_open(text: &str) -> usize {
     let (mut open, mut most) = (0_usize, 0);
     for byte in text.bytes() {
@@ -59,7 +60,8 @@ impl Node<'_> {
     fn counted<E: Error>(self, text: &str) -> Result<(), E> {
         let size = EACH + text.len() as u64;
         let Some(left) = self.left.get().checked_sub(size) else {
-            let cause = format_args!("aliases make it larger than {MAX_EXPANDED} bytes");
+            let cause =
+                format_args!("with its aliases expanded, it is larger than {MAX_EXPANDED} bytes");
             return Err(E::custom(cause));
         };
         self.left.set(left);

@@ -71,7 +71,7 @@ pub(crate) fn unambiguous(text: &str, names: &[&str]) -> Result<(), JsonError> {
 
 /// Calls `found` for every key of a text, at every depth, in the order of the text.
 pub(crate) fn each_key<'t>(text: &'t str, mut found: impl FnMut(&Key<'_, 't>)) {
-    // A key that cannot be read ends the search. No parser accepts such a text.
+    // A key that cannot be read ends the search. `unambiguous` refuses such a text.
     let _ = visit(text, &mut |key| {
         found(key);
         Ok(())
@@ -179,8 +179,8 @@ fn name<'t>(text: &'t str, quoted: &Range<usize>) -> Result<Cow<'t, str>, JsonEr
     }
 }
 
-/// Calls `found` for every key of a text, in one pass and without recursion. Does not report
-/// invalid JSON, because `serde_json` also parses the text.
+/// Calls `found` for every key of a text, in one pass and without recursion. Reports invalid JSON
+/// only in a key, because `serde_json` also parses the text.
 fn visit<'t>(
     text: &'t str,
     found: &mut dyn FnMut(&Key<'_, 't>) -> Result<(), JsonError>,

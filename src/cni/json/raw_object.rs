@@ -15,7 +15,7 @@ pub(crate) const POD_ANNOTATIONS: &str = "io.kubernetes.cri.pod-annotations";
 
 /// A JSON object as a list of its keys, each with the text of its value.
 ///
-/// Jackfield passes every value of a configuration on to delegates byte for byte (CNI 1.1.0 §3
+/// Jackfield passes the values of a configuration on to delegates byte for byte (CNI 1.1.0 §3
 /// "passed through unaltered"). A configuration may contain numbers that no number type reproduces,
 /// such as `9007199254740993`, `1.10` or `1e400`. A value therefore stays text until Jackfield
 /// reads it.
@@ -44,7 +44,7 @@ impl RawObject {
     ///
     /// # Errors
     ///
-    /// [`JsonError`] when the text is empty, not JSON, not an object, or nests too deeply.
+    /// [`JsonError`] when the text is empty, not UTF-8, not a JSON object, or nests too deeply.
     pub fn parse(bytes: &[u8]) -> Result<Self, JsonError> {
         Ok(serde_json::from_str(check(bytes)?)?)
     }
@@ -60,7 +60,7 @@ impl RawObject {
     }
 
     /// Reads the configuration that the runtime passes on stdin. The configuration may contain the
-    /// pod's annotations. Two names of annotations may differ only in case.
+    /// pod's annotations. Names of annotations that differ only in case count as different keys.
     ///
     /// # Errors
     ///
@@ -167,7 +167,7 @@ impl RawObject {
         self.entries.len()
     }
 
-    /// The number of bytes that [`fmt::Display`] writes, without the escapes in keys.
+    /// About the number of bytes that [`fmt::Display`] writes. Does not count escapes in keys.
     pub(crate) fn size_hint(&self) -> usize {
         let sizes = self
             .iter()

@@ -72,7 +72,7 @@ fn rich() -> CniResult {
     }
 }
 
-/// Removes the keys that a version does not define.
+/// Removes what a version cannot express.
 fn limited(mut result: CniResult, version: Version) -> CniResult {
     if version < Version::V1_1_0 {
         for interface in &mut result.interfaces {
@@ -344,7 +344,7 @@ fn a_result_without_an_address_cannot_be_expressed_before_0_3_0() {
             ..CniResult::default()
         };
         assert_eq!(bare.to_json(version), Err(ResultError::NoAddress(version)));
-        // An empty result needs no address.
+        // A result without interfaces and routes needs no address.
         let answer = format!(r#"{{"cniVersion":"{version}","dns":{{"domain":"a"}}}}"#);
         let result = CniResult::parse(answer.as_bytes(), Version::V1_0_0).unwrap();
         assert_eq!(result.to_json(version), Ok(answer));

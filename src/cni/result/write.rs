@@ -1,4 +1,4 @@
-//! Writes results in any version. Omits keys that the version does not define.
+//! Writes results in any version. Omits what the version cannot express.
 
 use std::net::IpAddr;
 

@@ -15,12 +15,13 @@ use crate::delegate::remedy::remedy;
 pub struct ChainError {
     /// The plugin's type.
     pub plugin: PluginType,
-    /// The plugin's place in the chain, from 0. The type alone is ambiguous, since a chain may
+    /// The plugin's position in the chain, from 0. The type alone is ambiguous, since a chain may
     /// contain the same plugin twice.
     pub index: usize,
     /// The verb that failed.
     pub verb: Verb,
-    /// The key in the plugin's configuration that names an interface of the node, and its value.
+    /// The key in the plugin's configuration that names an interface of the node, and the name of
+    /// that interface.
     pub interface: Option<Box<(&'static str, String)>>,
     /// Why the plugin failed.
     #[source]
@@ -63,7 +64,7 @@ impl ChainErrors {
     /// Collects the errors. Returns `Ok` if there are none.
     ///
     /// # Errors
-    /// All errors of the iterator, if there is any.
+    /// All errors of the iterator, if it has any.
     pub fn of(errors: impl Iterator<Item = ChainError>) -> Result<(), Self> {
         let errors: Vec<_> = errors.collect();
         if errors.is_empty() {
@@ -73,8 +74,8 @@ impl ChainErrors {
         }
     }
 
-    /// Drops the errors of the plugins after a place in the chain. Returns `Ok` if no error
-    /// remains.
+    /// Drops the errors of the plugins after position `place` in the chain. Returns `Ok` if no
+    /// error remains.
     ///
     /// # Errors
     /// The remaining errors.

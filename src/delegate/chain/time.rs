@@ -19,7 +19,7 @@ impl Time {
 
     /// The deadline of the next call of a verb that continues after a failure. `plugins` is the
     /// number of remaining plugins, including the next one. These plugins share the remaining time,
-    /// so a plugin that hangs leaves enough time for the others.
+    /// so a plugin that hangs leaves the others their share.
     pub(super) fn share(self, plugins: usize) -> Instant {
         let now = Instant::now();
         let share = self.until.saturating_duration_since(now)

@@ -22,7 +22,7 @@ fn without_pidfd(script: &str, time: Duration) -> (Ending, Vec<u8>) {
 fn a_process_runs_on_a_kernel_without_pidfds() {
     let long = Duration::from_secs(20);
     let start = Instant::now();
-    // The child has stdout open, so the stream does not end when the shell exits.
+    // The shell's child has stdout open, so the stream does not end when the shell exits.
     let (ending, stdout) = without_pidfd("echo {}; sleep 15 & exit 3", long);
     assert_eq!(
         (ending, stdout.as_slice()),

@@ -345,7 +345,8 @@ fn a_daemon_of_a_plugin_that_succeeded_lives_on() {
     plugin.assert_no_process_is_left();
 }
 
-// Injects a fault: the plugin never reads its configuration, which is larger than a pipe.
+// Injects a fault: the plugin closes stdin without reading its configuration, which is larger than
+// a pipe.
 #[test]
 fn a_plugin_that_closes_stdin_early_may_still_answer() {
     let plugin = Plugin::script("exec <&-; sleep 1; echo {}");
@@ -495,7 +496,7 @@ fn stderr_of_a_plugin_is_passed_on_up_to_its_cap() {
     assert!(passed, "{stdout}");
     let text = String::from_utf8_lossy(&stderr);
     assert!(text.contains("\\u{1b}[1mas it is\n"), "{text:.200}");
-    assert!(text.contains("jackfield: the rest is dropped after 65536 bytes"));
+    assert!(text.contains("jackfield: the plugin's stderr is dropped after 65536 bytes"));
     assert_eq!(text.matches('x').count(), STDERR_CAP);
 }
 

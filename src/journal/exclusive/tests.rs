@@ -83,7 +83,7 @@ fn a_resource_has_one_holder_until_release() {
     assert_eq!(
         take(&journal, &two, &device()),
         Some("one".to_owned()),
-        "two cannot release what one holds"
+        "sandbox two cannot release the device of sandbox one"
     );
     journal.give_back(&one.key(), &one.attachments);
     journal.forget(&one.key()).unwrap();

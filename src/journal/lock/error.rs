@@ -6,21 +6,22 @@ use std::path::{Path, PathBuf};
 /// Why a lock could not be taken.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
-    /// Another process holds the lock.
+    /// Another process holds the lock of the sandbox, or the [`Turn`](super::Turn).
     #[error("sandbox lock {} is held by {holders}; try again when the lock is free", path.display())]
     Busy {
-        /// The lock's file.
+        /// The lock's file, or the directory of the locks for a turn.
         path: PathBuf,
         /// The text that names the processes with the lock.
         holders: String,
     },
-    /// The file of the lock cannot be used.
+    /// The file of the lock, or the directory of the locks, cannot be used.
     #[error(
-        "sandbox lock {}: {cause}; make its directory writable, owned by root, mode 0700",
+        "sandbox lock {}: {cause}; make the directory of the locks writable, owned by root, mode \
+         0700",
         path.display()
     )]
     Io {
-        /// The lock's file.
+        /// The file or directory.
         path: PathBuf,
         /// Why.
         #[source]

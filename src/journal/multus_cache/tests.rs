@@ -24,7 +24,8 @@ fn macvlan(name: &str) -> Value {
     json!({ "cniVersion": "1.0.0", "name": name, "type": "macvlan" })
 }
 
-/// A complete cache with eth0, net1 and the requested data0, which a test may damage.
+/// A complete cache with eth0, net1 and data0, a name that the pod requested. A test may damage the
+/// cache.
 fn cache() -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     let delegates = json!([

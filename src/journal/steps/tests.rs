@@ -152,7 +152,7 @@ fn routes() -> RouteChange {
     }
 }
 
-/// One step of each kind.
+/// Writes a record with every kind of step.
 fn write_record(journal: &Journal) {
     let (device, result, routes) = ([device()], result(), routes());
     let mut entry = journal.begin(&header()).unwrap();

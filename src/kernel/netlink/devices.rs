@@ -14,7 +14,8 @@ use crate::kernel::{
 };
 
 /// The size of the buffer for the description of a physical function, in bytes. The list of virtual
-/// functions is one attribute, and an attribute has at most 64 KiB.
+/// functions is one attribute, and an attribute has at most 64 KiB. The rest is for the other
+/// attributes.
 const DESCRIPTION: usize = 96 << 10;
 
 impl DeviceLinks for Netlink {
@@ -97,7 +98,8 @@ impl DeviceLinks for Netlink {
         };
         let indices = self.ask(request, Kind::List, read);
         let mut indices = indices.map_err(|failure| failure.about("listing addresses"))?;
-        // The kernel lists all addresses of a link in a row, and a link may have thousands.
+        // Within a family, the kernel lists all addresses of a link in a row, and a link may have
+        // thousands.
         indices.dedup();
         Ok(indices)
     }

@@ -15,7 +15,7 @@ const HEADER: usize = 16;
 const INFO: u16 = 1;
 /// `IFLA_VF_VLAN_INFO`, one VLAN in `IFLA_VF_VLAN_LIST`.
 const VLAN_INFO: u16 = 1;
-/// `ARPHRD_ETHER`. Links of other types have no MAC address.
+/// `ARPHRD_ETHER`. Links of other types have no MAC address of six octets.
 const ETHERNET: u16 = 1;
 /// `ETH_P_8021AD`.
 const SERVICE: u16 = 0x88a8;
@@ -107,7 +107,7 @@ const PORT_GUID: i32 = 11;
 const VLAN_LIST: i32 = 12;
 const BROADCAST: i32 = 13;
 
-/// Reads the VLAN ID and the priority after the VF number.
+/// Reads the VLAN ID and the priority, which follow the VF number.
 fn vlan(value: &[u8], protocol: Option<u16>) -> Option<VfVlan> {
     Some(VfVlan {
         id: u16::try_from(number32(value, 4)?).ok()?,

@@ -88,7 +88,7 @@ fn read(object: &RawObject, namespace: &str, dialect: Dialect) -> Result<Selecti
     })
 }
 
-/// Returns the string value of a key; `None` if the string is empty.
+/// Returns the string value of a key; `None` if the key is absent or the string is empty.
 ///
 /// Some programs write `""`, `[]` or `{}` for an absent request, and Multus treats these values as
 /// absent. Only an empty `default-route` has a meaning.

@@ -1,4 +1,4 @@
-//! The two forms of the annotation.
+//! The two forms of the annotation: comma-separated names and a JSON list.
 
 use device_info::printable;
 use serde_json::value::RawValue;
@@ -15,13 +15,13 @@ const LONGEST_NAME: usize = 96;
 impl Selection {
     /// Reads the annotation in either form: comma-separated names or a JSON list.
     ///
-    /// As in Multus, a name has the form `namespace/name@interface`. An empty annotation selects
-    /// no network.
+    /// As in Multus, a name may have the form `namespace/name@interface`. An empty annotation
+    /// selects no network.
     ///
     /// # Errors
     ///
-    /// [`SelectionError`] with network, key and value if NPWG 1.3 §4.1.2.1 makes the annotation
-    /// invalid.
+    /// [`SelectionError`] if the annotation is invalid by NPWG 1.3 §4.1.2.1 or exceeds a limit. The
+    /// error of a single network names the network and the key.
     pub fn parse_list(
         annotation: &str,
         pod_namespace: &str,

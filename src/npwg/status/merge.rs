@@ -6,12 +6,13 @@ use super::{ATTACHED, StatusEntry};
 use crate::cni::RawObject;
 use crate::cni::json::{Members, check, raw};
 
-/// Returns the new value of the status annotation: Jackfield's entries (`ours`), and everything
-/// that other writers added.
+/// Returns the new value of the status annotation: Jackfield's entries (`ours`), merged with what
+/// other writers added.
 ///
 /// Other components may write status too (NPWG 1.3 §5.1). For example, a controller that plugs in
-/// an interface adds an entry. The merge keeps such an entry byte for byte. Other components may
-/// also add keys with a period to Jackfield's entries, and the merge keeps these keys.
+/// an interface adds an entry. The merge keeps such an entry byte for byte unless a new entry
+/// replaces it. Other components may also add keys with a period to Jackfield's entries, and the
+/// merge keeps these keys.
 ///
 /// A new entry replaces an existing entry with the same interface. A new entry also replaces an
 /// existing entry that has the same name and no interface. A new entry of the default network

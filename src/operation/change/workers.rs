@@ -1,5 +1,5 @@
 //! Starts the processes that change the networks of running pods. The runtime calls STATUS every few
-//! seconds, and the agent names the pods with a changed annotation in its answer.
+//! seconds. STATUS asks the agent, whose answer names the pods with a changed annotation.
 
 use crate::cluster::{Answer, Question};
 use crate::journal::{Key, Lock};

@@ -1,6 +1,6 @@
-//! Checks that VFs have the settings that their definitions request. The physical functions report
-//! the actual settings. For this check, ADD asks each physical function once, after it has attached
-//! the last network. CHECK also asks each physical function once.
+//! Checks that VFs have the settings that definitions and pods request. The physical functions
+//! report the actual settings. For this check, ADD asks each physical function once, after it has
+//! attached the last network. CHECK also asks each physical function once.
 
 use device_info::PciAddress;
 
@@ -12,9 +12,9 @@ use crate::plan::Attachment;
 use crate::request::Strictness;
 use crate::verify::{Finding, HiddenFunction, IntendedFunction, Mismatch, Weight};
 
-/// Compares the settings in the definitions of `attachments` with the settings that the physical
-/// functions report. Asks no physical function if no definition has such settings. Returns the
-/// findings that `verify` allows, as warnings.
+/// Compares the settings that `attachments` request for their VFs with the settings that the
+/// physical functions report. Asks no physical function if no attachment requests such settings.
+/// Returns the findings that `verify` allows, as warnings.
 ///
 /// # Errors
 /// [`Failure::Verification`] for the first attachment with findings that `verify` does not allow.

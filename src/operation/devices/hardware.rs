@@ -53,8 +53,8 @@ impl<'a> Hardware<'a> {
         let sysfs = || self.config.sysfs_root.clone();
         let Some(found) = self.sysfs.device(&device.id) else {
             if device.pci().is_none() {
-                // Only the device plugin knows the meaning of an identifier that is not a PCI
-                // address. There is no sysfs entry to check.
+                // Only the device plugin knows the meaning of an identifier that is neither a PCI
+                // address nor in sysfs. There is no sysfs entry to check.
                 return self.check_device_plugin(device);
             }
             return Err(DeviceProblem::Missing(device.clone(), sysfs()).into());
@@ -101,8 +101,8 @@ impl<'a> Hardware<'a> {
     }
 
     /// Compares the device with its state before the delegates ran. Returns a mismatch if the
-    /// device is now bound to another driver. Also returns a mismatch if the device is meant for a
-    /// user-space program, but has no device node that the program can open.
+    /// device is missing or no longer bound to the same driver. Also returns a mismatch if the
+    /// device is meant for a user-space program, but has no device node that the program can open.
     pub(in crate::operation) fn mismatch(&self, attachment: &Attachment) -> Option<Mismatch> {
         let device = attachment.device.as_ref()?;
         let expected = device.driver.as_ref()?;

@@ -1,9 +1,9 @@
-//! Finds virtual functions that no pod can use, because they are bound to a kernel driver but have
-//! no interface.
+//! Finds orphans: virtual functions that no pod can use, because they are bound to a kernel driver
+//! but Jackfield cannot find their interface.
 //!
-//! There are two causes: an unknown process keeps the network namespace of a deleted pod alive, or
-//! a driver failed to recreate the interface. The device plugin continues to offer such a device,
-//! and the delegates of the next pod then find no interface to attach.
+//! There are two causes: a process outside the network namespace of a deleted pod keeps that
+//! namespace open, or a driver failed to recreate the interface. The device plugin continues to
+//! offer an orphan, and the delegates of the next pod then find no interface to attach.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use super::hardware::creates_interfaces;
 use crate::diagnostic::Problem;
 use crate::journal::DeviceUser;
 
-/// A virtual function without an interface.
+/// A virtual function whose interface Jackfield cannot find.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Orphan {
     /// The address of the virtual function.
@@ -52,7 +52,8 @@ impl Problem for Orphan {
 
 /// Finds the orphans. `elsewhere` returns the devices that have an interface in any network
 /// namespace ([`devices_in_all_namespaces`](crate::kernel::devices_in_all_namespaces)). `orphans`
-/// calls `elsewhere` only if a VF has no interface on the host and no pod on record.
+/// calls `elsewhere` only if a VF with a kernel driver has no interface on the host, no vDPA device
+/// and no pod on record.
 ///
 /// # Errors
 /// Returns the error of `elsewhere`, because `orphans` cannot tell without its answer whether a VF

@@ -1,4 +1,5 @@
-//! The problems of a device that Jackfield detects before the first delegate runs.
+//! The problems of devices, host interfaces, MACs and GUIDs that Jackfield detects before the first
+//! delegate runs.
 
 use std::path::{Path, PathBuf};
 
@@ -12,8 +13,9 @@ use crate::kernel::{KernelError, PlacedDevice};
 use crate::operation::Failure;
 use crate::plan::Reason;
 
-/// Why a device cannot be used. The message contains the remedy. Variants with a path to sysfs also
-/// show the file to look at.
+/// Why an attachment cannot use a device, a host interface, a MAC or a GUID. Every message contains
+/// the remedy, except the one of `EarlierSandbox`. "The configuration" is the configuration of the
+/// network with everything that the pod and Jackfield add to it.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::operation) enum DeviceProblem {
     /// The node does not have the device.
@@ -25,8 +27,8 @@ pub(in crate::operation) enum DeviceProblem {
     Missing(AllocatedDevice, PathBuf),
     /// The device is bound to no driver.
     #[error(
-        "{} is bound to no driver: {}/bus/pci/devices/{} has no link driver; bind it to the driver \
-         that its device plugin expects and recreate the pod",
+        "{} is bound to no driver: {}/bus/pci/devices/{} has no link named driver; bind it to \
+         the driver that its device plugin expects and recreate the pod",
         named(.0), .1.display(), .0.id
     )]
     Unbound(AllocatedDevice, PathBuf),
@@ -42,29 +44,30 @@ pub(in crate::operation) enum DeviceProblem {
         wanted: String,
         sysfs: PathBuf,
     },
-    /// A definition lacks this key, so a macvlan in passthru mode would take over the interface of
-    /// the default route.
+    /// The configuration lacks this key, so a macvlan in passthru mode would take over the
+    /// interface of the default route.
     #[error(
         "mode is passthru and key {0} is missing, so the plugin takes the interface of the default \
          route; name another interface"
     )]
     DefaultRoute(String),
-    /// A value in a definition may select a device other than the one that it appears to name.
+    /// A value in the configuration may select a device other than the one that the value appears
+    /// to name.
     #[error(
         "key {} is {:?}, which may lead to another device; write the address or the name of one \
          device",
         .0.key, .0.value
     )]
     Pattern(NamedInterface),
-    /// A definition names an uplink of the node. The text describes what the uplink carries.
+    /// The configuration names an uplink of the node. The text describes what the uplink carries.
     #[error(
         "key {key} names {value}, which carries {1}: a pod that takes this interface cuts the node \
          off from the network; name another interface",
         key = .0.key, value = .0.value
     )]
     Uplink(NamedInterface, String),
-    /// The kernel did not answer whether an interface that a definition names is an uplink of the
-    /// node.
+    /// The kernel did not answer whether an interface that the configuration names is an uplink of
+    /// the node.
     #[error(
         "key {key} names {value}, but jackfield cannot tell whether {value} is an uplink of this \
          node: {1}; try again",
@@ -123,7 +126,8 @@ pub(in crate::operation) enum DeviceProblem {
     )]
     GroupHeld(AllocatedDevice, GroupMember, String),
     /// A plugin would move an RDMA device into the pod. This is impossible while the node shares
-    /// RDMA devices among all network namespaces. `file` contains `mode`.
+    /// RDMA devices among all network namespaces. `file` is the sysfs file of this setting, and
+    /// `mode` is its content.
     #[error(
         "plugin {plugin} moves an RDMA device into the pod, but this node shares RDMA devices \
          among all network namespaces ({} is {mode}); set exclusive mode while no pod runs (rdma \
@@ -136,7 +140,7 @@ pub(in crate::operation) enum DeviceProblem {
         file: PathBuf,
         mode: String,
     },
-    /// An obsolete sandbox has the device and cannot be detached.
+    /// An obsolete sandbox has the device, and an attempt to detach the sandbox failed.
     #[error("{0} still belongs to an earlier sandbox, which cannot be detached: {1}")]
     EarlierSandbox(String, #[source] Box<Failure>),
     /// Another pod has the device.
@@ -157,8 +161,8 @@ pub(in crate::operation) enum DeviceProblem {
         line: String,
         driver: Option<String>,
     },
-    /// Another pod on the same segment has the MAC or GUID. If `segment` is `None`, the other pod
-    /// is on the same node.
+    /// Another pod on the same segment has the MAC or GUID. If `segment` is `None`, the message
+    /// names the node instead.
     #[error(
         "{address} is already in use by {holder} on {}; request another",
         .segment.as_deref().unwrap_or("this node")
@@ -170,7 +174,7 @@ pub(in crate::operation) enum DeviceProblem {
     },
 }
 
-/// A key of a definition and its value, the name of an interface of the host.
+/// A key of the configuration that names an interface or a device of the host, and its value.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::operation) struct NamedInterface {
     pub(in crate::operation) key: String,

@@ -20,14 +20,15 @@ const BUSY: Duration = Duration::from_secs(1);
 /// Reserves every device, and every requested MAC and GUID, of `attachments` for the sandbox of
 /// `header`.
 ///
-/// The holder is the sandbox that has already reserved one of these. If the holder is obsolete and
-/// only its DEL is missing, this detaches the holder first. A holder is obsolete if it is from an
-/// earlier boot, if it is an older sandbox of the same pod, or if kubelet has meanwhile allocated
-/// its device to this pod.
+/// The holder is the sandbox that has already reserved one of these devices or addresses. If the
+/// holder is obsolete, `take` detaches it first. A holder is obsolete if it is from an earlier
+/// boot, if it is another sandbox of the same pod, or if kubelet has meanwhile allocated the device
+/// to this pod instead of the holder's pod.
 ///
 /// # Errors
-/// Code 104 for a device, 101 for an address. The message names the holder only if the holder is in
-/// the Kubernetes namespace of this pod.
+/// If a holder is not obsolete: code 104 for a device, 101 for a MAC or GUID. The message names the
+/// holder only if the holder is in the Kubernetes namespace of this pod. Also if an obsolete holder
+/// cannot be detached, or if the journal or a lock cannot be used.
 pub(in crate::operation) fn take(
     context: &Context<'_>,
     header: &Header,
@@ -78,8 +79,8 @@ pub fn foresee(context: &Context<'_>, prepared: &Prepared) -> Vec<PlanError> {
             free.push(attachment);
         }
     }
-    // Check that plugins can attach the devices that no other sandbox holds. Ignore a kernel that
-    // does not answer, because the ADD will report this.
+    // Check that plugins can attach the devices that no other sandbox holds. If the kernel does not
+    // answer, skip this check, because the ADD will report the kernel's error.
     let devices = free.iter().filter_map(|it| it.device.as_ref()?.pci());
     let addresses: Vec<PciAddress> = devices.collect();
     let hardware = Hardware::of(&context.request.config);
@@ -135,8 +136,8 @@ fn take_one(
 }
 
 /// Finds a sandbox that the previous release attached with the same address on the same segment.
-/// The records of that release contain no segment, so this determines the segment from the current
-/// state of the node.
+/// The records of that release contain no segment, so `earlier_holder` determines the segment from
+/// the current state of the node.
 fn earlier_holder(
     context: &Context<'_>,
     key: &Key,
@@ -157,7 +158,7 @@ fn earlier_holder(
     }))
 }
 
-/// Whether the holder is obsolete, so that only its DEL is missing (see [`take`]).
+/// Whether the holder is obsolete (see [`take`]).
 fn is_over(context: &Context<'_>, header: &Header, holder: &Sandbox, what: &Exclusive) -> bool {
     let uid = |header: &Header| header.pod.as_ref().and_then(|pod| pod.uid.clone());
     let (ours, theirs) = (uid(header), uid(&holder.header));

@@ -5,9 +5,9 @@
 //! uses.
 //!
 //! A repair that may succeed later is owed: DEL fails, and a retry repeats the repair. A repair
-//! that the kernel or a driver refuses for good does not fail the DEL, so that the pod can be
-//! deleted. The journal then records the device as unrestored. The next ADD with this device
-//! retries the repair before it runs a delegate.
+//! that the kernel refuses for good, or that a driver undoes, does not fail the DEL, so that the
+//! pod can be deleted. The journal then records the device as unrestored. The next ADD with this
+//! device retries the repair before it runs a delegate.
 
 mod address;
 mod again;
@@ -31,9 +31,10 @@ use crate::plan::Attachment;
 use crate::verify::sriov_plugins;
 use left::{Left, Refused, forgive, open};
 
-/// The maximum number of rounds of repairs. One round is not always enough, because a repair of one
-/// setting makes some drivers change another setting. For example, if a VF sets its own address,
-/// igb reports that address as if the administrator had set it.
+/// The maximum number of rounds of repairs, not counting rounds in which every repair fails. One
+/// round is not always enough, because a repair of one setting makes some drivers change another
+/// setting. For example, if a VF sets its own address, igb reports that address as if the
+/// administrator had set it.
 const ROUNDS: usize = 4;
 /// How long to wait for an interface that the kernel is still moving back from a deleted namespace,
 /// or for a busy device.
@@ -41,13 +42,14 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// The pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Reads the state of the devices of `attachments` before any delegate runs, for the baseline in the
-/// record of the sandbox. First retries the repairs that failed on an earlier DEL, so that their leftovers do not become
-/// part of the baseline.
+/// Reads the state of the devices of `attachments` before any delegate runs. The record of the
+/// sandbox keeps this state, the baseline, so that DEL can restore it. For a device that an earlier
+/// DEL could not restore, retries the repairs and returns the recorded earlier state. Leftovers of
+/// the previous pod therefore do not become part of the baseline.
 ///
 /// # Errors
-/// If the kernel does not answer. Code 104 if plugins could not attach a device, or if a device
-/// still has a network identity of the previous pod.
+/// If the kernel does not answer. Code 104 if plugins cannot attach a device, or if a device still
+/// has a network identity of the previous pod that this pod does not replace.
 pub(in crate::operation) fn baseline(
     context: &Context<'_>,
     header: &Header,
@@ -103,8 +105,8 @@ pub(in crate::operation) fn restore(
     }
 }
 
-/// Records in the journal the devices that cannot be restored completely, and removes the entries
-/// of the restored devices.
+/// Records the devices with a repair that will not succeed later as unrestored, and removes the
+/// journal's entries of the other devices. Returns the owed failures.
 fn keep(
     context: &Context<'_>,
     header: &Header,
@@ -275,7 +277,7 @@ pub enum RestoreError {
     /// The physical function does not report its VFs.
     #[error(transparent)]
     Function(#[from] Arc<FunctionError>),
-    /// The interface is missing.
+    /// The interface is in no network namespace that Jackfield can find.
     #[error("it is in no known network namespace; see jackfield doctor")]
     NoNamespace,
 }

@@ -6,7 +6,7 @@ use crate::journal::Unrestored;
 use crate::operation::Context;
 
 /// Returns the unrestored devices in the journal. Leaves out devices that have their earlier state
-/// again, were recreated, or no longer exist.
+/// again, were recreated, or no longer exist. If the kernel does not answer, leaves out none.
 #[must_use]
 pub fn otherwise(context: &Context<'_>) -> Vec<Unrestored> {
     let mut kept = context.host.journal.all_unrestored();

@@ -15,8 +15,8 @@ const PER_SANDBOX: Duration = Duration::from_secs(50);
 /// The sandboxes to detach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Which {
-    /// Sandboxes without a network namespace, and sandboxes whose detachment is owed. No pod uses
-    /// these sandboxes, but they still hold IP addresses and devices.
+    /// Sandboxes without a network namespace, and sandboxes whose detachment failed and is still
+    /// owed. No pod uses these sandboxes, but they may still hold IP addresses and devices.
     Gone,
     /// All sandboxes, including those of running pods.
     All,
@@ -29,12 +29,14 @@ pub struct Retired {
     pub detached: Vec<Key>,
     /// The sandboxes that are left attached, each with its pod if the pod is known.
     pub attached: Vec<(Key, Option<String>)>,
-    /// The failed detachments. The journal keeps each of them for a retry.
+    /// The failures, one for each sandbox that could not be detached. The journal keeps the records
+    /// of these sandboxes.
     pub failed: Vec<Failure>,
 }
 
-/// Whether the recorded network namespace still exists. An existing path is not enough, because
-/// paths are reused and a reboot removes every namespace.
+/// Whether the recorded network namespace still exists. If the record has an identity of the
+/// namespace, an existing path is not enough, because paths are reused. After a reboot, no recorded
+/// namespace exists.
 pub fn has_netns(header: &Header) -> bool {
     let path = Path::new(&header.netns);
     header.boot == boot_id()

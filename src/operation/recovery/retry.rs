@@ -1,8 +1,8 @@
 //! Retries failed detachments, because not every runtime repeats a failed DEL.
 //!
 //! A retry runs in a separate process, which outlives the call that starts it. The retry must not
-//! use up the time of that call. The retry must also survive the end of that call, because a plugin
-//! that is killed halfway leaves state behind that its own DEL does not find.
+//! use up the time of that call. The retry must also survive the end of that call, because a
+//! delegate that is killed during its DEL leaves state behind that a later DEL does not find.
 
 use crate::journal::{Key, Lock, Lookup};
 use crate::operation::detach::{self, Detachment};
@@ -20,7 +20,7 @@ pub(in crate::operation) fn begin_one(context: &Context<'_>, but: Option<&Key>) 
     let Some(lock) = Lock::take_if_free(&host.lock_dir, &key.container) else {
         return;
     };
-    // Postpone the next retry, so that other calls do not start it while this one may be running.
+    // Postpone the next retry, so that no other call starts it while this retry may be running.
     let deadline = context.request.config.deadlines.del;
     let is_begun = host.journal.postpone(&key, deadline);
     drop(lock);
@@ -29,7 +29,7 @@ pub(in crate::operation) fn begin_one(context: &Context<'_>, but: Option<&Key>) 
     }
 }
 
-/// Retries the detachment of `key`, if the journal still owes it.
+/// Retries the detachment of `key`, if it is still owed.
 pub fn retry(context: &Context<'_>, key: &Key) {
     let host = context.host;
     let Ok(_lock) = context.lock(&key.container) else {
@@ -44,7 +44,8 @@ pub fn retry(context: &Context<'_>, key: &Key) {
                 Err(still) => Note::OwedAgain(container, still),
             });
         }
-        // Another call has detached the sandbox.
+        // Nothing is left to detach: another call has detached the sandbox, or its record has no
+        // complete header.
         Ok(Lookup::Absent | Lookup::CutOff) => drop(host.journal.forget(key)),
         Ok(Lookup::Found(_) | Lookup::Quarantined(_)) | Err(_) => {}
     }

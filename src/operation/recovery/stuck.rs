@@ -81,8 +81,8 @@ fn is_refusal(debt: &Failure) -> bool {
 }
 
 /// Returns the attachment with the current configuration of its network, if that configuration
-/// differs from the recorded one and has the same plugins. Different plugins could not free the
-/// resources that the recorded plugins allocated.
+/// differs from the recorded one and has the same CNI name and the same plugins. Another name or
+/// other plugins could not free the resources that the recorded plugins allocated.
 fn of_today(
     context: &Context<'_>,
     attachment: &Attachment,

@@ -46,8 +46,9 @@ pub(in crate::operation) struct Unrecorded {
 }
 
 /// Reconstructs the sandbox `key`. `lost` is true if the sandbox had a record that cannot be used.
-/// Returns `None` if Jackfield has already taken over the sandbox from Multus' cache, or if there
-/// is nothing to detach.
+/// Returns `None` if Jackfield has already taken over the sandbox from Multus' cache. Also returns
+/// `None` if there is no sign that the sandbox is attached, and this node has no usable
+/// configuration of the cluster network.
 ///
 /// # Errors
 /// If there is a sign that the sandbox is attached, but the configuration of the cluster network
@@ -123,10 +124,10 @@ fn interfaces(context: &Context<'_>, key: &Key) -> Vec<String> {
         .collect()
 }
 
-/// Returns the attachments that a sandbox without a record probably has: the cluster network, and
-/// the networks that the pod selects now, because there is no better source than the pod's current
-/// selection. With `others`, the result contains a selected network only if its interface is in
-/// `others`.
+/// Returns the attachments that a sandbox without a record probably has: those that an ADD would
+/// plan now, because there is no better source. With `others`, the result contains an attachment
+/// other than the cluster network only if its interface is in `others`. If the cluster does not
+/// answer about the pod, the result does not contain the networks that the pod selects.
 ///
 /// # Errors
 /// If the configuration of the cluster network cannot be found.

@@ -179,8 +179,8 @@ fn a_report_with_a_remedy_of_its_own_gets_no_other() {
         ),
         (
             NetworkError::Unknown(conf_dir()),
-            "no definition and no configuration in confDir /c has this name, and it is not an \
-             absolute path; correct clusterNetwork of the node configuration",
+            "no usable definition and no configuration in confDir /c has this name, and the name is \
+             not an absolute path; correct clusterNetwork of the node configuration",
         ),
         (
             NetworkError::NoConfig(object(), conf_dir()),

@@ -75,8 +75,8 @@ impl Iterator for NestedPlugins {
 /// `ipam`; flannel has one in `delegate`.
 ///
 /// `None` if lists nest deeper than [`LISTS`], or if there is no more `room`. The room limits the
-/// work on objects that can be read in two ways. The number of such objects can double at each
-/// level.
+/// work on objects that can be read in two ways: as one plugin, or as several plugins by name. The
+/// number of configurations can double with each such level.
 fn below(object: &RawObject, room: &mut usize) -> Option<Vec<NestedPlugin>> {
     let mut plugins = Vec::new();
     for (key, raw) in object.iter() {

@@ -2,7 +2,8 @@
 
 use super::*;
 
-/// The story of a pod in a cluster with the definitions a, b, and c of macvlan, and s with a device.
+/// The story of a pod in a cluster with four macvlan definitions: a, b, c, and s, which needs a
+/// device.
 fn running(annotation: &str) -> Story {
     let story = story().macvlan("pods/a", &["mac"]).macvlan("pods/b", &[]);
     let story = story.macvlan("pods/c", &[]).macvlan("pods/s", &[]);
@@ -48,7 +49,7 @@ fn selections_are_matched_by_their_requests_and_not_by_their_position() {
         ("a,a", "a,a,a", vec![], vec!["net3 pods/a"]),
         ("a,a", "a", vec![2], vec![]),
         ("", "a", vec![], vec!["net1 pods/a"]),
-        // An interface that the annotation names is replaced under its name.
+        // If the annotation names an interface, a new network can replace the old one there.
         ("a@x", "b@x", vec![1], vec!["x pods/b"]),
         ("a@x", "a@y", vec![1], vec!["y pods/a"]),
         ("a@x", "a", vec![], vec![]),

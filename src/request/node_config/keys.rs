@@ -1,4 +1,4 @@
-//! Reads the keys of an object. The case of a key does not matter, but each value must be valid.
+//! Reads the keys of an object. The case of a key does not matter. Each value must be valid.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -52,7 +52,7 @@ impl<'a> Keys<'a> {
         })
     }
 
-    /// Returns the string value of a key; `None` for an empty string, as in Go programs.
+    /// Returns the string value of a key. An empty string counts as absent, as in Go programs.
     pub(super) fn text(&self, key: &'a str) -> Result<Option<String>, NodeConfigError> {
         Ok(self.read::<String>(key)?.filter(|text| !text.is_empty()))
     }
@@ -97,8 +97,8 @@ impl<'a> Keys<'a> {
         self.inside_value(key, self.object.get(key).unwrap_or(RawValue::NULL), read)
     }
 
-    /// Reads the object `raw`, which is the value of `key`. The caller passes a pair from
-    /// [`Self::written`].
+    /// Reads the object `raw`, which is the value of `key`. Unlike [`Self::inside`], does not
+    /// search for the key.
     pub(in crate::request) fn inside_value<T>(
         &self,
         key: &'a str,

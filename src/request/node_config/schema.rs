@@ -4,7 +4,7 @@ use super::NodeConfig;
 use super::keys::Keys;
 use crate::cni::{RawObject, Version};
 
-/// Keys of the CNI protocol and of Multus that cause no warning.
+/// Keys of the CNI protocol that cause no warning, even if Jackfield does not use them.
 pub const ACCEPTED: [&str; 12] = [
     "cniVersion",
     "cniVersions",
@@ -36,8 +36,9 @@ pub fn keys() -> Vec<String> {
     known.into_iter().map(str::to_owned).collect()
 }
 
-/// Returns one line for each key without an effect, including keys of nested objects, up to a
-/// limit. Without a warning, a misspelt restriction would silently restrict nothing.
+/// Returns one line for each unknown key and each key of [`MULTUS_ONLY`], up to a limit. Includes
+/// unknown keys of nested objects. Without a warning, a misspelt restriction would silently
+/// restrict nothing.
 pub(super) fn warnings(keys: Keys<'_>) -> Vec<String> {
     let is = |key: &str, names: &[&str]| names.iter().any(|name| name.eq_ignore_ascii_case(key));
     let unknown = keys.unknown();
@@ -53,7 +54,7 @@ pub(super) fn warnings(keys: Keys<'_>) -> Vec<String> {
     if omitted > 0 {
         warnings.truncate(MOST_WARNINGS);
         warnings.push(format!(
-            "{omitted} more keys of the node configuration are unknown; they are ignored"
+            "{omitted} more keys of the node configuration have no effect"
         ));
     }
     warnings

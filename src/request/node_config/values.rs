@@ -1,4 +1,4 @@
-//! The keys whose values need further checks besides their type.
+//! The keys whose values need checks beyond their type.
 
 use std::path::PathBuf;
 use std::str::FromStr;

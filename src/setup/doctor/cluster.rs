@@ -1,4 +1,5 @@
-//! Checks the source of pods and definitions: whether it answers, and whether its release matches.
+//! Checks the source of pods and definitions: whether it answers, and whether an agent has this
+//! release and serves this node.
 
 use super::{Findings, Options};
 use crate::cluster::Census;
@@ -40,7 +41,7 @@ pub(super) fn look(
         }
     };
     for line in &census.broken {
-        let remedy = "correct the object; no pod can use it";
+        let remedy = "if this names an object or a file, correct it; Jackfield cannot use it";
         findings.add(&about, line.clone(), remedy);
     }
     if let Some(theirs) = &census.version {
@@ -48,8 +49,8 @@ pub(super) fn look(
         let (theirs, ours) = (&census.node, &options.node);
         if options.is_node_given && theirs != ours {
             let remedy = format!(
-                "start the agent with --node {ours} (its NODE_NAME); or give --node {theirs} \
-                 here, if this node has that name"
+                "set --node or NODE_NAME of the agent to {ours}; or, if this node's name is \
+                 {theirs}, give --node {theirs} to this command"
             );
             let (theirs, ours) = (theirs.clone(), ours.clone());
             findings.add(&about, OtherAgent::Node { theirs, ours }, remedy);

@@ -1,5 +1,5 @@
-//! Checks kubelet's socket and checkpoint, orphaned virtual functions, devices that no DEL could
-//! restore, and the kernel's RDMA mode.
+//! Checks kubelet's socket and checkpoint, virtual functions that have lost their interface,
+//! devices that no DEL could restore, and the kernel's RDMA mode.
 
 use std::fs;
 use std::io;
@@ -28,7 +28,7 @@ const NO_POD: (&str, &str, &str) = ("jackfield", "doctor", "jackfield.io/none");
 #[derive(Debug, thiserror::Error)]
 enum DeviceCheckProblem {
     /// The network namespaces cannot be searched for virtual functions.
-    #[error("cannot find out whether its virtual functions are in a network namespace: {0}")]
+    #[error("cannot find out whether unused virtual functions are in a network namespace: {0}")]
     NoNamespaces(KernelError),
     /// A DEL could not restore the device.
     #[error(
@@ -102,8 +102,8 @@ fn unrestored(context: &Context<'_>, findings: &mut Findings<'_>) {
     for device in otherwise(context) {
         let (pod, causes) = (device.pod, device.causes);
         let remedy = format!(
-            "rebind it through /sys/bus/pci/drivers/{}/unbind and bind; the next ADD that gets it \
-             tries to restore it again",
+            "rebind it through /sys/bus/pci/drivers/{}/unbind and bind; the next ADD with this \
+             device tries again to restore it",
             device.before.driver.as_deref().unwrap_or("DRIVER")
         );
         let problem = DeviceCheckProblem::Unrestored { pod, causes };

@@ -23,11 +23,12 @@ pub enum Check {
     Cluster,
     /// The plugins of every network.
     Programs,
-    /// Kubelet's records of devices, and RDMA.
+    /// Kubelet's records of devices, the devices themselves, and RDMA.
     Devices,
     /// The records of the journal, compared with the kernel.
     Journal,
-    /// Owed detachments, and owed writes to the API server.
+    /// What is owed: failed detachments that Jackfield retries, and writes that the API server has
+    /// not received.
     Owed,
     /// Multus' cache.
     Multus,
@@ -188,7 +189,8 @@ impl Findings<'_> {
         self.add_problem(place, Advised(wrong, remedy));
     }
 
-    /// Adds a problem, unless the check already has [`MOST`] findings.
+    /// Adds a problem. If the check already has [`MOST`] findings, adds one last finding, which
+    /// says that the others are left out.
     pub(super) fn add_problem(
         &mut self,
         place: impl fmt::Display,
@@ -222,9 +224,9 @@ impl Findings<'_> {
         self.diagnosis.count(check) > 0
     }
 
-    /// Notes the devices and addresses that only this sandbox may have. The doctor lists them with
-    /// their pods, because the error of an ADD that needs one of them does not name a pod of a
-    /// different namespace.
+    /// Notes the devices and addresses that only this sandbox may have. The error of an ADD that
+    /// needs a device in use does not name the device's pod, if that pod is in a different
+    /// namespace. The doctor does.
     pub(super) fn add_uses(&mut self, sandbox: &Sandbox) {
         let header = &sandbox.header;
         for attachment in &header.attachments {

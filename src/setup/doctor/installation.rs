@@ -30,7 +30,7 @@ enum InstallationProblem {
     /// The installer made repairs within the last 10 minutes.
     #[error(
         "repaired {count} times within the last 10 minutes{}",
-        if *count >= REPAIRS { ", then given up" } else { "" }
+        if *count >= REPAIRS { ", which is the limit" } else { "" }
     )]
     Repaired { count: usize },
 }
@@ -100,7 +100,7 @@ fn directories(paths: &HostPaths, manifest: Option<&Manifest>, findings: &mut Fi
         }
         Ok(Outlook::Waiting(reason)) => {
             let place = paths.cluster_conf_dir.display();
-            let remedy = "install the cluster's network again; pods wait until it is back";
+            let remedy = "repair or reinstall the cluster's network; pods wait until it is back";
             findings.add(place, InstallationProblem::NoNetwork(reason), remedy);
         }
         Err(error) => findings.add_problem(dir, error),
@@ -141,8 +141,8 @@ fn installed(paths: &HostPaths, manifest: &Manifest, findings: &mut Findings<'_>
     let count = manifest.recent_repairs().count();
     if count > 0 {
         let problem = InstallationProblem::Repaired { count };
-        let remedy =
-            "find in the log of install --watch which program changes it, and stop that program";
+        let remedy = "find in the log of install --watch what was changed, then stop the program \
+                      that changes it";
         findings.add(paths.conf_dir.display(), problem, remedy);
     }
 }
@@ -164,7 +164,7 @@ mod tests {
             ),
             (
                 InstallationProblem::Repaired { count: 3 },
-                "repaired 3 times within the last 10 minutes, then given up",
+                "repaired 3 times within the last 10 minutes, which is the limit",
             ),
         ] {
             assert_eq!(problem.to_string(), expected);

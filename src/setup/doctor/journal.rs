@@ -12,7 +12,8 @@ use crate::operation::Context;
 use crate::operation::recovery::retire::has_netns;
 use crate::setup::HostPaths;
 
-/// A path that does not exist, for the command of a DEL whose network namespace is gone.
+/// A path that does not exist: `--netns` of the detach command for a sandbox whose network
+/// namespace is gone.
 const NO_NETNS: &str = "/run/netns/gone";
 /// The remedy for a sandbox whose pod is unknown.
 const WITHOUT_POD: &str = "let the runtime remove the container, or detach it with jackfield gc";
@@ -38,7 +39,7 @@ enum RecordProblem {
     NoNetns {
         /// The namespace.
         netns: String,
-        /// How many attachments are on record.
+        /// How many attachments a DEL still has to detach.
         owed: usize,
     },
     /// The last line of the record is incomplete.
@@ -49,7 +50,7 @@ enum RecordProblem {
         "its ADD was interrupted and {owed} attachments are on record: the runtime sent no DEL"
     )]
     Incomplete {
-        /// How many attachments are on record.
+        /// How many attachments a DEL still has to detach.
         owed: usize,
     },
     /// The interfaces of the pod cannot be listed.
@@ -121,8 +122,8 @@ pub(super) fn look(
     findings.fine(format!("{count} sandboxes on record in {dir}"));
 }
 
-/// Reports the sandboxes of an earlier boot in one finding, because the runtime usually sends their
-/// DELs within minutes.
+/// Reports two or more sandboxes of an earlier boot in one finding, because the runtime usually
+/// sends their DELs within minutes.
 fn rebooted(
     context: &Context<'_>,
     conf: &Path,
@@ -144,7 +145,7 @@ fn rebooted(
     let problem = RecordProblem::Rebooted(names.collect());
     let command = detach_command(conf, &first.sandbox.header);
     let remedy = format!(
-        "wait until kubelet has removed them; for each that stays, {}",
+        "wait until kubelet has removed them; for each that stays (here the first), {}",
         command.as_deref().unwrap_or(WITHOUT_POD)
     );
     let dir = &context.request.config.journal_dir;
@@ -154,7 +155,7 @@ fn rebooted(
 fn examine(context: &Context<'_>, conf: &Path, record: &Surveyed, findings: &mut Findings<'_>) {
     let header = &record.sandbox.header;
     let about = about(header);
-    // The check of owed detachments reports such a sandbox.
+    // The check of owed detachments reports a sandbox whose DEL has failed.
     if context.host.journal.owed(&header.key()).is_some() {
         return;
     }
@@ -167,7 +168,8 @@ fn examine(context: &Context<'_>, conf: &Path, record: &Surveyed, findings: &mut
     let is_at_work = record.age <= context.request.config.deadlines.add;
     if record.sandbox.is_torn && !is_at_work {
         let problem = RecordProblem::Torn(record.path.clone());
-        let remedy = "free space there; its DEL detaches everything that the ADD began";
+        let remedy = "free space if the disk is full; the pod's DEL detaches everything that the \
+                      ADD began";
         findings.add(&about, problem, remedy);
     }
     if record.sandbox.complete {

@@ -6,10 +6,11 @@ use crate::journal::{Key, MultusCache};
 use crate::operation::Context;
 
 /// The remedy for a file of the cache that cannot be read.
-const LACKS: &str = "delete its pod while the pod's definitions are in the cluster: the DEL reads \
-                     from the definitions what the file does not contain";
+const LACKS: &str = "delete its pod before its definitions: if the cache has no readable \
+                     attachment of the pod, the DEL reads the definitions";
 
-/// Checks whether every file of the cache can be read.
+/// Checks whether every file of the cache can be read. Skips adopted sandboxes: Jackfield has
+/// written records of these sandboxes to the journal and no longer needs the cache for them.
 pub(super) fn look(context: &Context<'_>, mut findings: Findings<'_>) {
     let dir = &context.request.config.cni_dir;
     let cache = MultusCache::new(dir);
@@ -24,7 +25,7 @@ pub(super) fn look(context: &Context<'_>, mut findings: Findings<'_>) {
         }
         count += 1;
         for damage in cache.read(&key).damage {
-            let about = format!("container {} of Multus", key.container);
+            let about = format!("container {} in Multus' cache", key.container);
             findings.add(about, damage, LACKS);
         }
     }

@@ -79,7 +79,7 @@ fn writes(context: &Context<'_>, late: Duration, findings: &mut Findings<'_>) {
         findings.add(
             file.display(),
             "an owed write of a status cannot be read",
-            "recreate its pod if its network-status is missing, then remove the file",
+            "recreate the file's pod if the pod has no network-status, then remove the file",
         );
     }
 }

@@ -13,7 +13,7 @@ use crate::request::node_config::{self, ACCEPTED};
 use crate::setup::error::MultusConfError;
 use crate::setup::notice::TakeoverRemark;
 
-/// Keys that only Multus' own processes use.
+/// Keys that only Multus' own processes use, and `plugins` and `type`, which [`convert`] sets.
 const OF_MULTUS: [&str; 14] = [
     "retryDeleteOnError",
     "socketDir",

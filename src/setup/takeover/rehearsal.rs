@@ -64,7 +64,7 @@ impl Problem for RehearsalFinding {
     }
 
     fn remedy(&self) -> Option<String> {
-        let remedy = "delete its pod while its definitions are in the cluster";
+        let remedy = "delete the file's pod while the pod's definitions are in the cluster";
         matches!(self, RehearsalFinding::Cache(_)).then(|| remedy.to_owned())
     }
 }
@@ -72,7 +72,8 @@ impl Problem for RehearsalFinding {
 /// Rehearses the ADD of every pod of the node with a configuration that is not installed yet.
 ///
 /// # Errors
-/// [`SetupError::NoRehearsal`] when the pods of the node are unknown.
+/// [`SetupError::NoRehearsal`] if the configuration is invalid, or if the pods or networks of the
+/// node are unknown.
 pub fn rehearse(
     paths: &HostPaths,
     conf: &OurConf,

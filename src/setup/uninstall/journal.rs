@@ -19,9 +19,9 @@ use crate::request::NodeConfig;
 /// The time limit for all detachments together.
 const LIMIT: Duration = Duration::from_secs(3600);
 
-/// Refuses an uninstall while records are damaged, unless `force` is set. Only the DEL of the pod
-/// can find out what a damaged record contained. The runtime sends this DEL to Jackfield only while
-/// our configuration is installed.
+/// Refuses an uninstall while records are damaged, unless `force` is set. Only the DEL of a
+/// damaged record's pod can find out what the record contained. The runtime sends this DEL to
+/// Jackfield only while our configuration is installed.
 pub(super) fn refuse_damaged_records(
     paths: &HostPaths,
     force: bool,
@@ -49,8 +49,8 @@ pub(super) fn refuse_damaged_records(
     Err(SetupError::DamagedRecords { first, count })
 }
 
-/// Detaches the sandboxes that are gone, or all sandboxes if `force` is set. Removes the journal
-/// once it has no records.
+/// Detaches the sandboxes whose pods are gone, or all sandboxes if `force` is set. Removes the
+/// journal once it has no records.
 pub(super) fn clear(
     paths: &HostPaths,
     manifest: &Manifest,

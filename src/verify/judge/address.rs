@@ -14,8 +14,8 @@ use crate::verify::{Mismatch, Observed, Source, Weight};
 impl Judgement<'_> {
     pub(super) fn ip_addresses(&mut self, observed: &Observed, enslaved: Option<&str>) {
         let found = AddressSet::new(observed.addresses.iter().map(|found| found.address));
-        // The addresses of an enslaved interface move to the master, and the kernel removes the
-        // interface's IPv6 addresses.
+        // A missing address of an enslaved interface is only a warning. The addresses move to the
+        // master, and the kernel removes the interface's IPv6 addresses.
         let weight = |source: Source| match enslaved {
             Some(_) => Weight::Warning,
             None => source.into(),

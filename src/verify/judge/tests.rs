@@ -145,7 +145,7 @@ fn infiniband() -> Observed {
     })
 }
 
-/// An answer that matches [`seen`], with changed parts.
+/// An answer with a host interface and `net1`. `interface` adds keys to `net1`.
 fn answer(interface: &str, ips: &str) -> String {
     format!(
         r#"{{"cniVersion":"1.1.0","interfaces":[{{"name":"veth0","mac":"02:00:00:00:00:99"}},

@@ -24,8 +24,9 @@ pub(super) struct Device<'a> {
     pub(super) label: String,
     pub(super) driven: DriverKind,
     pub(super) owner: Owner<'a>,
-    /// The first entry is the device's interface, driver or path on the host. The other entries are
-    /// related devices: the representor, RDMA and vDPA devices.
+    /// Details of the device on the host. For a PCI function, the first entry is its interface or
+    /// VFIO path, with its driver. Further entries name its representor, and its RDMA and vDPA
+    /// devices.
     pub(super) facts: Vec<String>,
     /// The product name, or the IDs of vendor and device; empty if the device is not a PCI
     /// function.
@@ -75,7 +76,7 @@ pub(super) fn groups<'a>(inventory: &Inventory, usage: &'a Usage) -> Vec<Group<'
         let guid = entry.node_guid.map(|guid| guid.to_string());
         Device::named(&entry.name, [guid], usage)
     });
-    add("RDMA devices of software", rdma.collect());
+    add("Software RDMA devices", rdma.collect());
     groups
 }
 

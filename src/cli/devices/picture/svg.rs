@@ -65,8 +65,8 @@ impl Svg {
     }
 }
 
-/// Replaces a part of a text that is too long with `…`. Removes letters near the start, because
-/// names of pods and interfaces differ at their ends.
+/// If a text is too long, replaces letters in its middle with `…`. Keeps more of the end than of
+/// the start, because names of pods and interfaces differ at their ends.
 fn fitting(text: &str, width: usize, size: usize) -> String {
     let most = (width * 100 / (size * LETTER)).max(1);
     let count = text.chars().count();

@@ -1,4 +1,4 @@
-//! Tests of the picture: the document is valid, and nothing overlaps.
+//! Tests of the picture: the document is valid, and no boxes overlap.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -231,7 +231,7 @@ fn each_colour_has_one_meaning() {
     for color in ["#fee2e2", "#f3e8ff", "#dbeafe"] {
         seen.insert(color.to_owned(), free.matches(color).count());
     }
-    // Without users and orphans, these colours are only in the legend.
+    // Without users and orphans, only the legend can have these colours.
     assert_eq!(seen["#fee2e2"], 1);
     assert_eq!(seen["#f3e8ff"], 0);
     assert_eq!(seen["#dbeafe"], 1);

@@ -7,7 +7,7 @@ use super::*;
 use crate::cluster::PodAnnotations;
 use crate::cluster::identity::Identity;
 
-/// A fake cache and a fake API server. `asked` lists all requests except for cached pods.
+/// A fake cache and a fake API server. `asked` lists all look-ups except those of cached pods.
 #[derive(Default)]
 struct CacheAndServer {
     cached: Option<PodView>,

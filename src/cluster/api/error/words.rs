@@ -47,7 +47,7 @@ impl Problem for ApiError {
             Self::Request {
                 request, source, ..
             } => match source {
-                RequestError::Refused(status) if status.code == 401 => "renew the token",
+                RequestError::Refused(status) if status.code == 401 => "renew the credentials",
                 RequestError::Refused(status) if status.code == 403 => {
                     "apply deploy/rbac.yaml, which grants it"
                 }
@@ -121,7 +121,7 @@ mod tests {
             ),
             (
                 refused(401),
-                "API server https://a/ refuses GET /x: 401 no; renew the token",
+                "API server https://a/ refuses GET /x: 401 no; renew the credentials",
             ),
             (
                 refused(403),

@@ -25,7 +25,7 @@ impl Problem for FrameError {
     fn remedy(&self) -> Option<String> {
         let remedy = match self {
             Self::Io(_) | Self::Foreign | Self::TooLarge { .. } => return None,
-            Self::Version(_) => "use the same release of both",
+            Self::Version(_) => "use the same release of plugin and agent",
             Self::Definitions(_) => "make them smaller or select fewer",
             Self::Json(_) => "use the same release of plugin and agent",
         };
@@ -47,7 +47,7 @@ mod tests {
             (
                 FrameError::Version(2),
                 "it speaks version 2, but this release speaks version 1; use the same release of \
-                 both",
+                 plugin and agent",
             ),
             (
                 FrameError::TooLarge {

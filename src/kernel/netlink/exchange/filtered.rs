@@ -17,7 +17,8 @@ const ATTRIBUTE_HEADER: usize = 4;
 /// The flag bits in an attribute's kind.
 const FLAGS: u16 = 0xc000;
 
-/// A message. If it describes a link, it contains only the attributes in [`link::READ`].
+/// A message. If it describes a link, it contains only the attributes in [`link::READ`] and
+/// everything from the first malformed attribute on.
 #[derive(Debug)]
 pub(in crate::kernel::netlink) struct FilteredMessage(
     pub(in crate::kernel::netlink) RouteNetlinkMessage,
@@ -35,8 +36,8 @@ impl NetlinkDeserializable for FilteredMessage {
     }
 }
 
-/// Returns a link's payload with the attributes of these kinds only. Keeps everything from the
-/// first malformed attribute on, so that the parser reports that attribute.
+/// Returns a link's payload with only the attributes whose kind is in `kinds`. Keeps everything
+/// from the first malformed attribute on, so that the parser reports that attribute.
 fn filter_attributes(payload: &[u8], kinds: &[u16]) -> Vec<u8> {
     let mut filtered = Vec::with_capacity(payload.len().min(256));
     let (header, mut rest) = payload.split_at(payload.len().min(LINK_HEADER));
@@ -53,7 +54,8 @@ fn filter_attributes(payload: &[u8], kinds: &[u16]) -> Vec<u8> {
     filtered
 }
 
-/// Returns the length and the kind of the first attribute, or [`None`] if it is incomplete.
+/// Returns the length and the kind of the first attribute, or [`None`] if the attribute is
+/// incomplete or malformed.
 fn attribute(rest: &[u8]) -> Option<(usize, u16)> {
     let [a, b, c, d, ..] = *rest else {
         return None;

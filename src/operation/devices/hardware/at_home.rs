@@ -1,6 +1,6 @@
 //! Checks before any delegate runs that plugins can attach a device. If a plugin configures virtual
-//! functions, the device must be a virtual function. The device's interface must be in the host's
-//! network namespace.
+//! functions, the device must be a virtual function. The interface of a virtual function must be in
+//! the host's network namespace.
 
 use std::time::{Duration, Instant};
 
@@ -71,8 +71,8 @@ impl Hardware<'_> {
         .into())
     }
 
-    /// Checks that the interface of a VF with a kernel driver is still in the host's network
-    /// namespace.
+    /// Checks that the interface of a VF with a kernel driver is in the host's network namespace.
+    /// For an SR-IOV plugin, waits up to [`COMES_HOME_WITHIN`] for the interface.
     fn is_at_home(&self, attachment: &Attachment, state: &DeviceState) -> Result<(), Reason> {
         let driver = state.driver.as_deref();
         let Some(driver) = driver.filter(|driver| creates_interfaces(driver)) else {

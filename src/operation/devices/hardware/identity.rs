@@ -15,7 +15,7 @@ impl Hardware<'_> {
     /// kernel's name of the parent device, and the others are further names of the same device. For
     /// a macvlan and the other kinds in `STACKED`, returns the names for the lower link. Any other
     /// software link has no device. For such a link, returns only a description such as
-    /// `none (a link of kind veth)`.
+    /// `none (a link of kind veth)`. Returns an empty list if the device cannot be determined.
     pub(in crate::operation) fn names(&self, link: &Link, links: &mut dyn PodLinks) -> Vec<String> {
         let mut at = link.clone();
         let mut host: Option<Netlink> = None;

@@ -1,6 +1,6 @@
 //! Refuses some devices although kubelet allocated them to the pod: the node's own uplink, a
-//! function in an IOMMU group that the kernel or another pod also uses, and an RDMA device while
-//! the kernel shares RDMA devices among all network namespaces.
+//! function in an IOMMU group that the kernel or another pod also uses, and an RDMA device that a
+//! plugin would move while the kernel shares RDMA devices among all network namespaces.
 
 use device_info::{PciAddress, PciFunction};
 

@@ -7,15 +7,16 @@ use device_info::{Device, PciAddress};
 use super::Hardware;
 use crate::plan::{Attachment, Segment, Uplink};
 
-/// The IPv4 routes of this network namespace. Each line begins with the interface of the route.
+/// The IPv4 routes of this network namespace, after a line of headings. The line of a route begins
+/// with the interface of the route.
 const ROUTES: &str = "/proc/self/net/route";
 
 impl Hardware<'_> {
     /// Returns the segment of `attachment`. `earlier` contains the preceding attachments of the
     /// same pod, because the interface of one of them may be the uplink of this attachment.
     ///
-    /// A VF shares one wire with the interface of its physical function, so both have the same
-    /// segment. A macvlan on that interface is also on the same segment.
+    /// A VF shares one wire with the interface of its physical function, so both join the same
+    /// segment. A macvlan on that interface joins the same segment too.
     pub(in crate::operation) fn segment(
         &self,
         attachment: &Attachment,
@@ -71,8 +72,8 @@ impl Hardware<'_> {
     }
 }
 
-/// Returns the interface of the IPv4 default route. Plugins use it if their configuration names no
-/// master.
+/// Returns the interface of the IPv4 default route. Plugins use that interface if their
+/// configuration names no master.
 fn default_route() -> Option<String> {
     let routes = fs::read_to_string(ROUTES).ok()?;
     routes.lines().skip(1).find_map(|line| {

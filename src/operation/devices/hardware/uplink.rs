@@ -1,5 +1,6 @@
 //! Finds the node's own uplinks, and refuses configurations with a key that would move an uplink
-//! into a pod. An uplink is an interface that carries a default route or an address of the node.
+//! into a pod. An uplink is an interface with a default route or an address of the node, or an
+//! interface below such an interface.
 
 mod named;
 
@@ -27,13 +28,12 @@ const PAIRS: [&str; 3] = ["veth", "netkit", "vxcan"];
 pub(in crate::operation) struct HostLinks<'a> {
     open: &'a dyn Fn() -> Result<Box<dyn DeviceLinks>, KernelError>,
     links: Option<Box<dyn DeviceLinks>>,
-    /// The uplinks, each with a description of what it carries. An uplink is an interface with a
-    /// default route or an address of the node, or an interface below such an interface.
+    /// The uplinks, each with a description of what it carries.
     uplinks: Option<Vec<(Link, String)>>,
 }
 
 impl<'a> HostLinks<'a> {
-    /// Creates the view. `open` opens the links of the host.
+    /// Creates the value and reads nothing yet. `open` opens the links of the host.
     pub(in crate::operation) fn new(
         open: &'a dyn Fn() -> Result<Box<dyn DeviceLinks>, KernelError>,
     ) -> HostLinks<'a> {
@@ -59,7 +59,7 @@ impl<'a> HostLinks<'a> {
         self.find(|link| link.index == index)
     }
 
-    /// Describes what the first uplink accepted by `is_meant` carries.
+    /// Describes what the first uplink that `is_meant` accepts carries, or returns `None`.
     fn find(&mut self, is_meant: impl Fn(&Link) -> bool) -> Result<Option<String>, KernelError> {
         let uplinks = match self.uplinks.take() {
             Some(uplinks) => uplinks,
@@ -71,7 +71,7 @@ impl<'a> HostLinks<'a> {
     }
 }
 
-/// Finds the uplinks of the host. [`HostLinks::uplinks`] describes the result.
+/// Finds the uplinks of the host. Returns each with a description of what it carries.
 fn uplinks(links: &mut dyn DeviceLinks) -> Result<Vec<(Link, String)>, KernelError> {
     let all = links.device_links()?;
     let by_index: HashMap<u32, &Link> = all.iter().map(|link| (link.index, link)).collect();
@@ -152,9 +152,10 @@ impl Hardware<'_> {
         Ok(())
     }
 
-    /// Describes what the interface identified by `value` carries. `value` can be anything that
-    /// plugins accept as an identifier of an interface: its name, its hardware address, the name of
-    /// its device on a bus, or a sysfs directory.
+    /// Describes what the interface identified by `value` carries. Returns `None` if that interface
+    /// is not an uplink or does not exist. `value` can be anything that plugins accept as an
+    /// identifier of an interface: its name, its hardware address, the name of its device on a bus,
+    /// or a sysfs directory.
     fn carried_by(
         &self,
         value: &str,
@@ -211,9 +212,9 @@ fn names(directory: &Path) -> Vec<String> {
 
 /// Whether a value could select a device other than the one that it appears to name. Plugins append
 /// the value to a sysfs directory or use it as a glob pattern. The answer is therefore true for
-/// `..`, for glob characters, and for every path that is not below `/sys/` or `/dev/`. For example,
-/// if a plugin appends `./x`, `/x` or `x/` to a sysfs directory, it finds the device `x`. If it
-/// appends `x/physfn`, it finds the physical function of `x`.
+/// `..`, for glob characters, for NUL, and for every path that is not below `/sys/` or `/dev/`. For
+/// example, if a plugin appends `./x`, `/x` or `x/` to a sysfs directory, it finds the device `x`.
+/// If it appends `x/physfn`, it finds the physical function of `x`.
 fn is_pattern(value: &str) -> bool {
     let is_whole = ["/sys/", "/dev/"].iter().any(|dir| value.starts_with(dir));
     value.contains('/') && !is_whole
@@ -221,7 +222,8 @@ fn is_pattern(value: &str) -> bool {
         || value.contains(['*', '?', '[', '\\', '\0'])
 }
 
-/// Reads a hardware address as Go's `net.ParseMAC` does.
+/// Reads a hardware address in every form that Go's `net.ParseMAC` accepts, and in some other
+/// forms.
 fn hardware_address(value: &str) -> Option<Vec<u8>> {
     let digits = value.chars().filter(|it| !matches!(it, ':' | '-' | '.'));
     let digits: Vec<u32> = digits.map(|it| it.to_digit(16)).collect::<Option<_>>()?;

@@ -44,8 +44,8 @@ fn problems_of_an_allocated_device() {
         (
             DeviceProblem::Unbound(device(), sysfs()),
             "device 0000:01:10.2 of resource r is bound to no driver: \
-             /sys/bus/pci/devices/0000:01:10.2 has no link driver; bind it to the driver that its \
-              device plugin expects and recreate the pod",
+             /sys/bus/pci/devices/0000:01:10.2 has no link named driver; bind it to the driver \
+              that its device plugin expects and recreate the pod",
         ),
         (
             DeviceProblem::OtherDriver {

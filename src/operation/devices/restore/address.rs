@@ -13,11 +13,10 @@
 //!
 //! - trust the VF for a moment;
 //! - clear the administrator's address;
-//! - set the administrator's address to the wanted address, and take the interface down and up,
-//!   which makes igb read the administrator's address again.
+//! - set the administrator's address to the wanted address, and toggle the interface (down and up,
+//!   or up and down), which makes igb read the administrator's address again.
 //!
-//! The next round of repairs restores the settings that a workaround changed on the physical
-//! function.
+//! The next round of repairs restores the administrator's address.
 
 use device_info::MacAddr;
 
@@ -38,7 +37,8 @@ impl Restoring<'_> {
     /// Restores the address of an interface.
     ///
     /// # Errors
-    /// The driver's error for the direct change, if no workaround succeeded either.
+    /// If the kernel does not answer. The driver's error for the direct change, if no workaround
+    /// succeeded either.
     pub(super) fn give_address(
         &self,
         before: &DeviceState,

@@ -1,5 +1,6 @@
 //! Retries the restoration of devices that an earlier DEL could not restore. Refuses a device that
-//! still has a network identity (MAC, GUID or VLAN) of its previous pod.
+//! still has a network identity (MAC, GUID or VLAN) of its previous pod, unless the new pod or its
+//! definition replaces that identity.
 
 use super::Restoring;
 use super::left::Left;
@@ -10,13 +11,14 @@ use crate::operation::{Context, Failure};
 use crate::plan::{Attachment, PlanError};
 use crate::verify::IntendedFunction;
 
-/// Retries the restoration of each device in `states` that the journal records as unrestored. The
-/// devices belong to the sandbox of `header`. Replaces the state of such a device in `states` by
-/// the recorded state, because that is the state to restore after this pod.
+/// Retries the restoration of each device in `states` that the journal records as unrestored.
+/// Replaces the state of each of these devices in `states` by the recorded state, because DEL must
+/// restore the recorded state after this pod. The devices belong to the sandbox of `header`.
 ///
 /// # Errors
-/// Code 104. The message contains the device, the identity of the previous pod that is still set,
-/// and the remedy.
+/// Code 104 if [`refuse_anothers`] refuses a device. The message contains the device, the identity
+/// of the previous pod that is still set, and the remedy. Also if the kernel does not answer, or if
+/// the journal cannot be written.
 pub(super) fn settle(
     context: &Context<'_>,
     header: &Header,
@@ -32,8 +34,8 @@ pub(super) fn settle(
             continue;
         }
         if kept.before.driver != state.driver {
-            // With another driver, the device has a new interface, which no pod has changed. The
-            // baseline therefore gets the current driver and interface.
+            // With another driver, the device has a new interface, which no pod has changed. So
+            // take the current driver and interface as the state to restore.
             kept.before.driver.clone_from(&state.driver);
             kept.before.netdev.clone_from(&state.netdev);
         }

@@ -41,8 +41,8 @@ impl Restoring<'_> {
 }
 
 /// Moves an interface to the host's namespace under the name `name`. If this fails, lets the kernel
-/// choose a name. The kernel may return an error although it has moved the interface, so this
-/// checks whether the interface is still in the pod's namespace.
+/// choose a name. The kernel may return an error although it has moved the interface, so
+/// `send_home` first checks whether the interface is still in the pod's namespace.
 fn send_home(links: &mut dyn DeviceLinks, index: u32, name: &str) -> Result<(), KernelError> {
     let home = |name: &str| LinkChange::Home(name.to_owned());
     let Err(refused) = links.change_link(index, &home(name)) else {

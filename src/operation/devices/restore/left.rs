@@ -1,5 +1,6 @@
 //! Collects the repairs that failed, and decides which of them may succeed later. Such repairs are
-//! owed. For the other repairs, the journal records the device as unrestored.
+//! owed: the DEL fails, and a retry repeats them. For the other repairs, the journal records the
+//! device as unrestored.
 
 use std::sync::Arc;
 
@@ -15,7 +16,8 @@ use crate::operation::{Context, Failure, Note};
 pub(super) struct Left<'a> {
     /// Failed repairs that may succeed later.
     pub(super) owed: Vec<Failure>,
-    /// Failed repairs that will not succeed later, each with its device and a line for the user.
+    /// Failed repairs that will not succeed later, and changed drivers. Each comes with its device
+    /// and a line for the user.
     wrong: Vec<(&'a DeviceState, String)>,
     /// Network identities of the previous pod that remain on a device, each with the reason why it
     /// could not be removed.
@@ -105,8 +107,8 @@ impl<'a> Left<'a> {
         )));
     }
 
-    /// Adds a note for each setting of `device` that cannot be restored, and returns the same
-    /// lines.
+    /// Adds a note for each failed repair of `device` that will not succeed later, and for a
+    /// changed driver. Returns the lines of these notes, without the device.
     pub(super) fn note_causes(&self, context: &Context<'_>, device: &DeviceState) -> Vec<String> {
         let wrong = self
             .wrong
@@ -120,7 +122,8 @@ impl<'a> Left<'a> {
     }
 }
 
-/// A repair that the kernel refused. The next round does not try such a repair again.
+/// A repair that the kernel refused. The next rounds skip the repair, unless [`forgive`] drops the
+/// refusal.
 pub(super) struct Refused<'a> {
     pub(super) device: &'a DeviceState,
     pub(super) repair: Repair,

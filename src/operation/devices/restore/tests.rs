@@ -1,4 +1,4 @@
-//! Restores a VF after plugins changed it. If a repair fails, Jackfield reports it or owes it.
+//! Restores a VF after plugins changed it. Jackfield reports or owes each repair that fails.
 
 mod lab;
 
@@ -52,7 +52,7 @@ fn leftovers_of_sriov_cni_are_repaired() {
 
 /// Creates a node with an igb whose physical function was up when it created its VFs. Such an igb
 /// reports the VFs' own addresses as if the administrator had set them. `guard` selects the VFs
-/// whose address the igb then refuses to change.
+/// whose address the igb refuses to change while the administrator has set an address.
 fn real_igb(guard: Guard) -> Lab {
     let lab = Lab::new();
     lab.function(|vf| vf.mac = Some(OWN.into()));
@@ -111,7 +111,8 @@ fn igb_a_vf_gets_a_refused_address_from_its_physical_function() {
     assert_eq!(changes[changes.len() - 2..], ["up", "down"]);
 }
 
-/// Creates a node with an igb on which no workaround restores the address of a VF.
+/// Creates a node with an igb on which no workaround restores the address of a VF. An earlier pod
+/// has left the VF unrestored.
 fn stubborn_igb() -> Lab {
     let lab = real_igb(Guard::All);
     lab.kernel(|kernel| kernel.ignores.push("mac 00:00:00:00:00:00".to_owned()));

@@ -57,13 +57,14 @@ fn ips_that_were_answered_are_there_with_their_prefix() {
     let both = Asked::ips(&["10.1.1.9"])
         .answered(&answer("", r#"{"interface":1,"address":"10.1.1.9/24"}"#));
     expect(&both, &seen(), &[(Demanded, "10.1.1.9 was requested")]);
-    // The address meets the request without prefix, but not the answer with a different prefix.
+    // The interface's address meets the request, which has no prefix, but not the answer, which has
+    // a different prefix.
     let prefix = Asked::ips(&["10.1.1.5"])
         .answered(&answer("", r#"{"interface":1,"address":"10.1.1.5/16"}"#));
     expect(&prefix, &seen(), &[(Answered, "10.1.1.5/16 was returned")]);
 }
 
-/// (failed, tentative, optimistic, carrier) on the last address of [`seen`].
+/// Returns [`seen`] with this carrier, and with these flags on its last address.
 fn dad(failed: bool, tentative: bool, optimistic: bool, carrier: bool) -> Observed {
     seen_with(|observed| {
         observed.link.as_mut().unwrap().carrier = carrier;

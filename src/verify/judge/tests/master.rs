@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// An interface below a bond, with the bond's hardware address.
+/// An interface below a master of this kind, with the master's hardware address.
 fn enslaved(kind: &str, permanent: Option<&[u8]>) -> Observed {
     seen_with(|observed| {
         let link = observed.link.as_mut().unwrap();

@@ -1,4 +1,5 @@
-//! Refuses keys that would move an uplink of the node into a pod, on invented hosts.
+//! Tests on invented hosts that Jackfield refuses keys that would move an uplink of the node into a
+//! pod.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
