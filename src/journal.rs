@@ -33,6 +33,7 @@ mod key;
 pub mod lock;
 pub mod multus_cache;
 pub mod owed;
+mod pending_change;
 mod quarantine;
 pub mod record;
 pub mod steps;
@@ -56,8 +57,9 @@ pub use key::Key;
 pub use lock::{Lock, LockError, Turn};
 pub use multus_cache::{CachedAttachment, CachedSandbox, MultusCache};
 pub use owed::Owed;
+pub use pending_change::PendingChange;
 pub use quarantine::{Damaged, PutAside};
-pub use steps::{Header, PendingChange, Progress, RecordError, RouteChange, Sandbox, Step};
+pub use steps::{Header, Progress, RecordError, RouteChange, Sandbox, Step};
 pub use unrestored::Unrestored;
 pub use users::DeviceUser;
 

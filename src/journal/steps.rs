@@ -7,7 +7,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::wire::{self, List};
-use super::{Key, files, record};
+use super::{Key, PendingChange, files, record};
 use crate::baseline::DeviceState;
 use crate::boot::boot_id;
 use crate::cluster::PodName;
@@ -52,16 +52,6 @@ pub struct Header {
     /// The change of the running pod's networks that is under way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub change: Option<PendingChange>,
-}
-
-/// A change of the networks of a running pod. The record contains it from before the first delegate
-/// of the change runs until the change is complete.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PendingChange {
-    /// The indices of the attachments that the change detaches.
-    pub removed: Vec<usize>,
-    /// The index of the first attachment that the change adds. All later ones are added too.
-    pub first_added: usize,
 }
 
 impl Header {
@@ -119,7 +109,7 @@ impl Header {
 }
 
 /// The format of a record with these attachments.
-fn format_of(attachments: &[Attachment]) -> u32 {
+pub(super) fn format_of(attachments: &[Attachment]) -> u32 {
     match attachments.iter().any(|it| it.device.is_some()) {
         true => FORMAT,
         false => FORMAT - 1,
@@ -256,56 +246,6 @@ impl Sandbox {
             complete: false,
             is_torn: false,
         }
-    }
-
-    /// Adds attachments that are about to be attached, and records the attachments that are about
-    /// to be detached.
-    pub fn begin_change(&mut self, removed: Vec<usize>, added: Vec<Attachment>) {
-        self.header.change = Some(PendingChange {
-            removed,
-            first_added: self.header.attachments.len(),
-        });
-        self.header.networks = Some(NetworksDigest::default());
-        self.header.attachments.extend(added);
-        let count = self.header.attachments.len();
-        self.progress.resize(count, Progress::default());
-        self.header.format = format_of(&self.header.attachments);
-    }
-
-    /// Returns the indices of the attachments that an unfinished change removes or has added and
-    /// that are still to be detached, last first. Empty if no change is under way.
-    pub fn unfinished(&self) -> Vec<usize> {
-        let mut unfinished = self.to_detach();
-        unfinished.retain(|index| self.is_pending(*index));
-        unfinished
-    }
-
-    /// Whether an unfinished change attaches or detaches the attachment at `index`.
-    pub fn is_pending(&self, index: usize) -> bool {
-        let change = self.header.change.as_ref();
-        change.is_some_and(|it| index >= it.first_added || it.removed.contains(&index))
-    }
-
-    /// Ends a change: removes the attachments that are detached or were never started. `networks`
-    /// is the digest of the annotation that the other attachments match.
-    #[must_use]
-    pub fn end_change(mut self, networks: NetworksDigest) -> Sandbox {
-        let (attachments, progress) = (self.header.attachments, self.progress);
-        let pairs = attachments.into_iter().zip(progress);
-        let kept = pairs.filter(|(_, progress)| progress.is_owed());
-        (self.header.attachments, self.progress) = kept.unzip();
-        let attachments = &self.header.attachments;
-        let is_used = |device: &DeviceState| {
-            let mut used = attachments
-                .iter()
-                .filter_map(|it| it.device.as_ref()?.pci());
-            used.any(|address| address == device.device)
-        };
-        self.baseline.retain(is_used);
-        self.header.format = format_of(attachments);
-        self.header.networks = Some(networks);
-        self.header.change = None;
-        self
     }
 
     /// Returns the lines of a record with the header and all steps of this sandbox.

@@ -11,27 +11,24 @@
 //!
 //! [`PendingChange`]: crate::journal::PendingChange
 
+mod carry_out;
 pub mod workers;
 
 use std::path::Path;
 
-use super::attach::Attaching;
 use super::detach::{self, Detachment};
-use super::devices::{reserve, restore};
-use super::prepare::{self, Change, Prepared};
-use super::proof::{self, Proof};
+use super::prepare::{self, Change};
 use super::recovery::retire::has_netns;
-use super::{Context, Failure, Note, default_route, network_status};
-use crate::baseline::DeviceState;
+use super::{Context, Failure, Note};
 use crate::boot::boot_id;
-use crate::cluster::{Event, Phase, SandboxNetworks};
+use crate::cluster::{Event, SandboxNetworks};
 use crate::cni::RawObject;
 use crate::journal::{Header, Key, Lookup, Sandbox};
 use crate::kernel::{PodLinks, PodNetns, capabilities};
 use crate::npwg::{NetworksDigest, StatusEntry};
 use crate::plan::{NetworkPlace, Reason};
-use crate::request::{Call, NodeConfig, Request, RequestError, Strictness};
-use crate::verify::Masters;
+use crate::request::{Call, Request, RequestError};
+use carry_out::{carry_out, publish};
 
 /// The outcome of a change.
 #[derive(Debug, Default)]
@@ -80,6 +77,7 @@ pub fn foresee(context: &Context<'_>) -> Result<Changed, Failure> {
         return Ok(Changed::default());
     };
     let change = prepare(context, &sandbox)?;
+    refuse_problems(&change)?;
     Ok(changed(&sandbox.header, &change))
 }
 
@@ -157,19 +155,22 @@ fn prepare(context: &Context<'_>, sandbox: &Sandbox) -> Result<Change, Failure> 
     prepare::change(context, &sandbox.header)
 }
 
+/// Refuses a change with every reason why its networks cannot be attached.
+fn refuse_problems(change: &Change) -> Result<(), Failure> {
+    let problems = change.prepared.problems.iter().cloned();
+    Failure::of(problems.map(Failure::from).collect())
+}
+
 fn change_locked(
     context: &Context<'_>,
     sandbox: Sandbox,
     networks: &mut NetworksDigest,
 ) -> Result<Changed, Failure> {
     let sandbox = settle(context, sandbox)?;
-    let mut change = prepare(context, &sandbox)?;
+    let change = prepare(context, &sandbox)?;
     *networks = change.prepared.networks.clone();
     context.note_warnings(&change.prepared.events);
-    if !change.prepared.problems.is_empty() {
-        let problems = std::mem::take(&mut change.prepared.problems);
-        Failure::of(problems.into_iter().map(Failure::from).collect())?;
-    }
+    refuse_problems(&change)?;
     let netns = PodNetns::open(Path::new(&sandbox.header.netns))?;
     let mut links = (context.host.links)(&netns)?;
     if change.removed.is_empty() && change.prepared.attachments.is_empty() {
@@ -245,121 +246,4 @@ fn check_free(sandbox: &Sandbox, change: &Change, links: &mut dyn PodLinks) -> R
         }
     }
     Ok(())
-}
-
-/// Carries out a change and publishes the outcome. If attaching fails, rolls back and publishes the
-/// outcome too. If detaching fails, publishes nothing.
-fn carry_out(
-    context: &Context<'_>,
-    mut sandbox: Sandbox,
-    change: Change,
-    netns: &PodNetns,
-    links: &mut dyn PodLinks,
-) -> Result<Vec<StatusEntry>, Failure> {
-    let journal = &context.host.journal;
-    let (mut removed, prepared) = (change.removed, change.prepared);
-    let first = sandbox.header.attachments.len();
-    sandbox.begin_change(removed.clone(), prepared.attachments().cloned().collect());
-    journal.write(&sandbox)?;
-    let key = sandbox.header.key();
-    context.host.stopwatch.wrote(&key);
-    let mut events = prepared.events.clone();
-    let removed_event = network_status::removed(&sandbox, &removed);
-    // Last attachment first, as on DEL.
-    removed.reverse();
-    let outcome = match detach::detach_some(context, &mut sandbox, &removed, Detachment::Earlier) {
-        Err(owed) => Err(owed),
-        Ok(()) => {
-            events.extend(removed_event);
-            let mut attaching = Attaching {
-                context,
-                netns,
-                links: &mut *links,
-                entry: journal.reopen(&key)?,
-                sandbox,
-                previous: None,
-                events,
-                shown: Vec::new(),
-            };
-            let attached = attach(&mut attaching, &prepared, first);
-            (sandbox, events) = (attaching.sandbox, attaching.events);
-            attached.map_err(|cause| {
-                let rolled_back = roll_back(context, &mut sandbox, first);
-                cause.after_cleanup(rolled_back)
-            })
-        }
-    };
-    // If a part could not be detached, the record keeps the change. A DEL or the next change then
-    // detaches that part.
-    let is_settled = outcome.is_ok() || sandbox.unfinished().is_empty();
-    let mut sandbox = sandbox.end_change(NetworksDigest::default());
-    if is_settled {
-        journal.write(&sandbox)?;
-    }
-    if outcome.is_ok() && !prepared.attachments.is_empty() {
-        let first = sandbox.header.attachments.len() - prepared.attachments.len();
-        events.push(network_status::added(&sandbox, first));
-    }
-    let published = publish(context, &sandbox, links, events);
-    outcome?;
-    let status = published?;
-    // The record agrees with the annotation only now. If this process is killed before, the next
-    // change publishes the status again.
-    sandbox.header.networks = Some(prepared.networks);
-    journal.write(&sandbox)?;
-    Ok(status)
-}
-
-/// Attaches the new networks. Their indices in the record begin with `first`.
-fn attach(attaching: &mut Attaching<'_>, prepared: &Prepared, first: usize) -> Result<(), Failure> {
-    let (context, header) = (attaching.context, &attaching.sandbox.header);
-    let added = header.attachments.get(first..).unwrap_or_default();
-    reserve::take(context, header, added)?;
-    let baseline = restore::baseline(context, header, added)?;
-    let is_new = |known: &DeviceState| baseline.iter().any(|it| it.device == known.device);
-    attaching.sandbox.baseline.retain(|known| !is_new(known));
-    attaching.sandbox.baseline.extend(baseline);
-    attaching.attach_networks(prepared, first)
-}
-
-/// Detaches the attachments from the index `first` on, and releases their devices and addresses.
-fn roll_back(context: &Context<'_>, sandbox: &mut Sandbox, first: usize) -> Result<(), Failure> {
-    let mut begun = sandbox.to_detach();
-    begun.retain(|index| *index >= first);
-    let roll_back = || detach::detach_some(context, sandbox, &begun, Detachment::Unwinding);
-    context.host.stopwatch.during(Phase::Unwind, roll_back)?;
-    let added = sandbox.header.attachments.get(first..).unwrap_or_default();
-    context.host.journal.give_back(&sandbox.header.key(), added);
-    Ok(())
-}
-
-/// Publishes the network-status of all attachments of the sandbox. A difference that the
-/// verification finds is only a warning here, because CHECK reports it.
-fn publish(
-    context: &Context<'_>,
-    sandbox: &Sandbox,
-    links: &mut dyn PodLinks,
-    events: Vec<Event>,
-) -> Result<Vec<StatusEntry>, Failure> {
-    let config = NodeConfig {
-        verify: Strictness::Warn,
-        verify_cluster: Strictness::Warn,
-        ..context.request.config.clone()
-    };
-    let results = default_route::answered(sandbox);
-    let mut shown = Vec::with_capacity(results.len());
-    for (attachment, result) in sandbox.header.attachments.iter().zip(&results) {
-        let (result, until) = (result.as_ref(), context.deadline);
-        let proof = proof::prove(&config, attachment, result, Masters::Any, links, until);
-        let proof = proof.unwrap_or_else(|failure| {
-            context.note(Note::Tolerated(failure));
-            Proof::default()
-        });
-        shown.push(proof.shown);
-    }
-    let status = network_status::entries(sandbox, &results, &shown, config.status_addresses);
-    if let Some(pod) = &sandbox.header.pod {
-        network_status::publish(context, pod, &status, events)?;
-    }
-    Ok(status)
 }

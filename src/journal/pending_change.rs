@@ -1,0 +1,70 @@
+//! A change of the networks of a running pod, in the record of its sandbox.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Progress, Sandbox, steps};
+use crate::baseline::DeviceState;
+use crate::npwg::NetworksDigest;
+use crate::plan::Attachment;
+
+/// A change of the networks of a running pod. The record contains it from before the first delegate
+/// of the change runs until the change is complete.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PendingChange {
+    /// The indices of the attachments that the change detaches.
+    pub removed: Vec<usize>,
+    /// The index of the first attachment that the change adds. All later ones are added too.
+    pub first_added: usize,
+}
+
+impl Sandbox {
+    /// Adds attachments that are about to be attached, and records the attachments that are about
+    /// to be detached.
+    pub fn begin_change(&mut self, removed: Vec<usize>, added: Vec<Attachment>) {
+        self.header.change = Some(PendingChange {
+            removed,
+            first_added: self.header.attachments.len(),
+        });
+        self.header.networks = Some(NetworksDigest::default());
+        self.header.attachments.extend(added);
+        let count = self.header.attachments.len();
+        self.progress.resize(count, Progress::default());
+        self.header.format = steps::format_of(&self.header.attachments);
+    }
+
+    /// Returns the indices of the attachments that an unfinished change removes or has added and
+    /// that are still to be detached, last first. Empty if no change is under way.
+    pub fn unfinished(&self) -> Vec<usize> {
+        let mut unfinished = self.to_detach();
+        unfinished.retain(|index| self.is_pending(*index));
+        unfinished
+    }
+
+    /// Whether an unfinished change attaches or detaches the attachment at `index`.
+    pub fn is_pending(&self, index: usize) -> bool {
+        let change = self.header.change.as_ref();
+        change.is_some_and(|it| index >= it.first_added || it.removed.contains(&index))
+    }
+
+    /// Ends a change: removes the attachments that are detached or were never started. `networks`
+    /// is the digest of the annotation that the other attachments match.
+    #[must_use]
+    pub fn end_change(mut self, networks: NetworksDigest) -> Sandbox {
+        let (attachments, progress) = (self.header.attachments, self.progress);
+        let pairs = attachments.into_iter().zip(progress);
+        let kept = pairs.filter(|(_, progress)| progress.is_owed());
+        (self.header.attachments, self.progress) = kept.unzip();
+        let attachments = &self.header.attachments;
+        let is_used = |device: &DeviceState| {
+            let mut used = attachments
+                .iter()
+                .filter_map(|it| it.device.as_ref()?.pci());
+            used.any(|address| address == device.device)
+        };
+        self.baseline.retain(is_used);
+        self.header.format = steps::format_of(attachments);
+        self.header.networks = Some(networks);
+        self.header.change = None;
+        self
+    }
+}
