@@ -286,7 +286,7 @@ impl Problem for SetupError {
             SetupError::Io { cause, .. } => match cause.kind() {
                 StorageFull => "nothing was changed: free space there, then run this again",
                 ReadOnlyFilesystem | PermissionDenied => {
-                    "nothing was changed: let this process read and write it, then run this again"
+                    "nothing was changed: make it readable and writable, then run this again"
                 }
                 NotFound => "create it, or name the right directory",
                 _ => "check the file system",

@@ -32,7 +32,7 @@ fn a_directory_that_is_read_only() {
         let _mounted = Mount::read_only(&setup.lab.path(folder));
         setup.refuses(
             |setup| setup.install(&[]),
-            &[folder, "Read-only", "make it writable"],
+            &[folder, "Read-only", "make it readable and writable"],
         );
     }
 }

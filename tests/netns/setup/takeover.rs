@@ -397,7 +397,7 @@ fn a_damaged_cache_is_named_and_stops_nobody() {
     setup.lab.write("multus/0123abcd", "[{\"Bytes\":");
     let outcome = setup.take_over(&["--dry-run"]);
     assert_eq!(outcome.exit, 0, "{outcome}");
-    for word in ["cache of Multus", "0123abcd", "delete its pod"] {
+    for word in ["cache of Multus", "0123abcd", "delete the file's pod"] {
         assert!(outcome.stdout.contains(word), "{word}: {outcome}");
     }
     let outcome = setup.take_over(&[]);
@@ -455,7 +455,7 @@ fn a_directory_that_is_missing_read_only_or_full() {
         let _mounted = Mount::read_only(&setup.lab.path(folder));
         setup.refuses(
             |setup| setup.take_over(&[]),
-            &[folder, "Read-only", "make it writable"],
+            &[folder, "Read-only", "make it readable and writable"],
         );
         assert_eq!(setup.first(), MULTUS);
     }

@@ -1,6 +1,7 @@
 //! `install --watch`: what others do to the runtime's directory, and what is done about it.
 
 use std::fs;
+use std::time::Duration;
 
 use serde_json::json;
 
@@ -213,6 +214,8 @@ fn a_directory_that_was_made_anew_gets_ours_again() {
     let (setup, watching) = watched();
     let dir = setup.lab.path("net.d");
     let conf = setup.conf(OURS);
+    // The guard keeps a copy of the manifest only after its first look.
+    std::thread::sleep(Duration::from_secs(1));
     fs::remove_dir_all(&dir).unwrap();
     watching.says("net.d does not exist");
     fs::create_dir(&dir).unwrap();

@@ -85,7 +85,7 @@ fn who_comes_first_and_who_renames_what_is_ours() {
     setup.finds_only("installation", &["repaired 2 times", "install --watch"]);
     text["repairs"] = json!([now, now, now]);
     fs::write(&manifest, text.to_string()).unwrap();
-    setup.finds_only("installation", &["repaired 3 times", "given up"]);
+    setup.finds_only("installation", &["repaired 3 times", "the limit"]);
     fs::write(&manifest, "{").unwrap();
     setup.finds_only("installation", &["manifest.json", "install again"]);
 }
@@ -209,7 +209,7 @@ fn programs_that_are_missing_not_executable_open_to_all_or_ourselves() {
 fn a_folder_that_is_missing_or_holds_what_cannot_be_read() {
     let setup = well();
     setup.lab.write("cluster/torn.yaml", "kind: [");
-    setup.finds_only("cluster", &["torn.yaml", "correct the object"]);
+    setup.finds_only("cluster", &["torn.yaml", "correct it"]);
     fs::remove_dir_all(setup.lab.path("cluster")).unwrap();
     setup.finds_only("cluster", &["manifestDir", "correct the key"]);
 }
