@@ -38,10 +38,14 @@ pub use problem::{
     UnknownCause,
 };
 
+use crate::cluster::ClaimedDevice;
+
 /// A pod's devices by resource.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Allocation {
     supplies: BTreeMap<String, Supply>,
+    /// The devices that came by ResourceClaims, by their identifiers in canonical spelling.
+    claimed: BTreeMap<String, ClaimedDevice>,
     /// Remarks on the origin of the devices.
     pub remarks: Vec<AllocationRemark>,
 }

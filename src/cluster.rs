@@ -11,6 +11,7 @@ pub mod agent;
 pub mod api;
 pub mod catalog;
 pub mod census;
+pub mod claim_status;
 pub mod conf_dir;
 mod devices;
 mod error;
@@ -34,6 +35,7 @@ pub use agent::{AGENT_WAIT, Agent, Informant};
 pub use api::{Api, ApiError};
 pub use catalog::{Catalog, Network, NetworkError, administrators_definitions};
 pub use census::Census;
+pub use claim_status::{ClaimStatus, ClaimedDevice, NetworkData};
 pub use conf_dir::{ConfDirError, OnDisk};
 pub use error::{AgentProblem, ClusterError};
 pub use figures::{CheckFigure, Examination, Figures, OnRecord, Phase};
@@ -82,6 +84,10 @@ pub trait Cluster {
     /// # Errors
     /// When the outcome can be neither published nor kept.
     fn publish(&self, publication: &Publication, until: Instant) -> Result<(), ClusterError>;
+
+    /// Keeps the removal of what an earlier publication wrote for the agent. Does not wait for the
+    /// agent or the API server.
+    fn withdraw(&self, _removal: &Publication) {}
 
     /// Removes the unfinished files of a process that was killed while publishing for the pod.
     fn sweep(&self, _pod: &PodName) {}

@@ -16,8 +16,8 @@ use tracing::{info, warn};
 use super::knowledge::Knowledge;
 use super::owed_by_pod::OwedByPod;
 use super::pause::Pause;
-use crate::cluster::api::{EventContext, PublishError, PublishOutcome, publish};
-use crate::cluster::{OwedWrites, PodName};
+use crate::cluster::api::{ApiError, EventContext, PublishOutcome, publish, publish_claims};
+use crate::cluster::{OwedWrites, PodName, Publication};
 
 /// For how many pods the agent publishes writes at the same time.
 const AT_ONCE: usize = 4;
@@ -101,14 +101,8 @@ impl Publisher {
         let Some(due) = self.waiting.of(&pod).await else {
             return;
         };
-        let view = self.knowledge.cached_pod(&pod.namespace, &pod.name);
-        let server = self.knowledge.server();
-        let occasion = EventContext {
-            node: &self.knowledge.node,
-            period: &due.period,
-        };
         let metrics = &self.knowledge.metrics;
-        match publish(&server, view.as_ref(), &due.publication, occasion).await {
+        match self.send(&due.publication, &due.period).await {
             Ok(PublishOutcome::Written) => {
                 metrics.published("told");
                 let statuses = due.publication.status().map_or(0, <[_]>::len);
@@ -131,7 +125,7 @@ impl Publisher {
                 let pause = self.pause(&pod, LONGEST_MIRROR_PAUSE);
                 return self.still_owed(&pod, pause, &"its mirror pod is not in the cluster yet");
             }
-            Err(PublishError::Status(error) | PublishError::Event(error)) => {
+            Err(error) => {
                 self.knowledge.renew_after(&error).await;
                 let pause = match &error {
                     error if !error.is_general() => self.pause(&pod, LONGEST_POD_PAUSE),
@@ -146,6 +140,30 @@ impl Publisher {
         self.away.clear();
         self.refused.borrow_mut().remove(&pod);
         self.waiting.made(&due);
+    }
+
+    /// Sends a publication to the API server.
+    async fn send(
+        &self,
+        publication: &Publication,
+        period: &str,
+    ) -> Result<PublishOutcome, ApiError> {
+        let pod = publication.pod();
+        let server = self.knowledge.server();
+        let occasion = EventContext {
+            node: &self.knowledge.node,
+            period,
+        };
+        let mut outcome = PublishOutcome::Written;
+        if !publication.is_of_claims_alone() {
+            let view = self.knowledge.cached_pod(&pod.namespace, &pod.name);
+            outcome = publish(&server, view.as_ref(), publication, occasion).await?;
+        }
+        if outcome != PublishOutcome::NoMirror {
+            let is_gone = outcome == PublishOutcome::PodGone;
+            publish_claims(&server, &self.knowledge.node, publication, is_gone).await?;
+        }
+        Ok(outcome)
     }
 
     /// Pauses one pod's writes only.

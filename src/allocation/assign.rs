@@ -45,10 +45,12 @@ pub fn assign(
     given.collect()
 }
 
-fn device(id: &str, resource: &str, origin: Origin) -> AllocatedDevice {
+fn device(allocation: &Allocation, id: &str, resource: &str, origin: Origin) -> AllocatedDevice {
+    // The canonical spelling, since other plugins compare identifiers as texts.
+    let id = canonical(id).into_owned();
     AllocatedDevice {
-        // The canonical spelling, since other plugins compare identifiers as texts.
-        id: canonical(id).into_owned(),
+        claim: allocation.claimed.get(&id).cloned(),
+        id,
         resource: resource.to_owned(),
         driver: None,
         origin: Some(origin),
@@ -73,7 +75,7 @@ fn owned(
     for (name, supply) in supplies() {
         if let Supply::Devices { ids, origin } = supply {
             if ids.iter().any(|own| same(own, id)) {
-                return Ok(device(id, name, *origin));
+                return Ok(device(allocation, id, name, *origin));
             }
             own.extend(ids.iter().cloned());
         }
@@ -114,7 +116,7 @@ fn next<'a>(
                 });
             };
             taken.push(id);
-            Ok(Some(device(id, resource, *origin)))
+            Ok(Some(device(allocation, id, resource, *origin)))
         }
         Some(Supply::NoDevices) => Ok(None),
         Some(Supply::Unknown(cause)) => Err(unknown(resource, cause)),

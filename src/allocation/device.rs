@@ -5,6 +5,8 @@ use std::fmt;
 use device_info::PciAddress;
 use serde::{Deserialize, Serialize};
 
+use crate::cluster::ClaimedDevice;
+
 /// A device of a pod. It belongs to one attachment until Jackfield detaches that attachment. The
 /// journal stores the device, so that CHECK and DEL act on the same device.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,6 +23,10 @@ pub struct AllocatedDevice {
     /// The source that lists the device for the pod. Records of older releases have `None`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub origin: Option<Origin>,
+    /// The device of the pod's ResourceClaim, if the device came by one. Records of older releases
+    /// have `None`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub claim: Option<ClaimedDevice>,
 }
 
 /// The source that lists a device for a pod.

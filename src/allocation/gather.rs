@@ -90,6 +90,7 @@ pub fn gather(
                     }
                 }
             }
+            allocation.claimed = evidence.claimed();
             break;
         }
         drop(evidence);

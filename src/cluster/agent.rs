@@ -277,6 +277,15 @@ impl Cluster for Agent {
         })
     }
 
+    fn withdraw(&self, removal: &Publication) {
+        // On a node with a kubeconfig there may be no agent, and the plugin does not wait for the
+        // API server here. The API server drops the entries when it deallocates the claim.
+        let has_agent = self.api.is_none() || self.open(Purpose::Telling).is_ok();
+        if has_agent && self.owed.keep(removal).is_ok() {
+            self.owes.set(true);
+        }
+    }
+
     fn forget(&self, pod: &PodName) {
         self.owed.forget_pod(pod);
     }

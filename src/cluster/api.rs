@@ -6,6 +6,7 @@
 pub mod answer;
 mod body;
 mod census;
+mod claim_status;
 mod connection;
 mod credentials;
 pub mod definitions;
@@ -24,6 +25,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 pub use answer::{Lookup, answer};
+pub use claim_status::publish_claims;
 pub use error::{ApiError, CredentialsError};
 pub use objects::PodView;
 pub use publish::{EventContext, PublishError, PublishOutcome, create_node_event, publish};

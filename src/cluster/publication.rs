@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::ApiError;
 use super::pod::PodName;
+use super::{ApiError, ClaimStatus};
 use crate::npwg::StatusEntry;
 
 /// The most events in one publication. The number is enough for a pod with many networks, and
@@ -17,6 +17,10 @@ pub const MAX_MESSAGE: usize = 1000;
 /// other annotations need room too. `deploy/admission.yaml` refuses a larger status.
 pub const MAX_STATUS: usize = 192 * 1024;
 
+/// The most claims in one publication, and the most devices of one claim. A pod cannot select more
+/// networks.
+pub const MAX_CLAIMS: usize = 128;
+
 /// The network-status and events of a pod, within [`MAX_EVENTS`], [`MAX_MESSAGE`] and
 /// [`MAX_STATUS`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -25,6 +29,8 @@ pub struct Publication {
     pod: PodName,
     status: Option<Vec<StatusEntry>>,
     events: Vec<Event>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    claims: Vec<ClaimStatus>,
 }
 
 /// A publication as it was written. It may exceed the limits, because a release with other limits
@@ -35,11 +41,13 @@ struct Unbounded {
     status: Option<Vec<StatusEntry>>,
     #[serde(default)]
     events: Vec<Event>,
+    #[serde(default)]
+    claims: Vec<ClaimStatus>,
 }
 
 impl From<Unbounded> for Publication {
     fn from(written: Unbounded) -> Publication {
-        Publication::new(written.pod, written.status, written.events)
+        Publication::new(written.pod, written.status, written.events).with_claims(written.claims)
     }
 }
 
@@ -66,7 +74,20 @@ impl Publication {
             pod,
             status,
             events: few(events),
+            claims: Vec::new(),
         }
+    }
+
+    /// Adds the status of the pod's claims. Each [`ClaimStatus`] replaces what the pod's earlier
+    /// publications wrote to that claim. Other claims stay as they are.
+    #[must_use]
+    pub fn with_claims(mut self, mut claims: Vec<ClaimStatus>) -> Publication {
+        claims.truncate(MAX_CLAIMS);
+        for claim in &mut claims {
+            claim.devices.truncate(MAX_CLAIMS);
+        }
+        self.claims = claims;
+        self
     }
 
     /// The pod.
@@ -84,18 +105,34 @@ impl Publication {
         &self.events
     }
 
+    /// The status of the pod's claims.
+    pub fn claims(&self) -> &[ClaimStatus] {
+        &self.claims
+    }
+
+    /// Whether the publication changes nothing but claims.
+    pub fn is_of_claims_alone(&self) -> bool {
+        self.status.is_none() && self.events.is_empty()
+    }
+
     /// Merges an `earlier` publication for the same pod into this publication. Adds the earlier
-    /// events, and uses the earlier status if this publication has no status.
+    /// events, and uses the earlier status of the pod or of a claim if this publication has none.
     #[must_use]
     pub fn after(self, earlier: Publication) -> Publication {
         let newer: HashSet<&Event> = self.events.iter().collect();
         let mut events = earlier.events;
         events.retain(|event| !newer.contains(event));
         events.extend(self.events);
+        let mut claims = self.claims;
+        let newer: HashSet<String> = claims.iter().map(|it| it.claim.clone()).collect();
+        let earlier_claims = earlier.claims.into_iter();
+        claims.extend(earlier_claims.filter(|it| !newer.contains(&it.claim)));
+        claims.truncate(MAX_CLAIMS);
         Publication {
             pod: self.pod,
             status: self.status.or(earlier.status),
             events: few(events),
+            claims,
         }
     }
 }
@@ -184,6 +221,8 @@ pub enum EventKind {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cluster::NetworkData;
+    use crate::cluster::claim_status::DeviceStatus;
 
     fn pod() -> PodName {
         PodName {
@@ -248,6 +287,27 @@ mod tests {
             let merged = make(status, &["b", "c"]).after(earlier.clone());
             assert_eq!(merged, make(expected, &["a", "b", "c"]));
         }
+        let claim = |name: &str, devices| ClaimStatus {
+            claim: name.into(),
+            devices,
+        };
+        let device = DeviceStatus {
+            driver: "d".into(),
+            pool: "p".into(),
+            device: "vf1".into(),
+            share_id: None,
+            network_data: NetworkData::default(),
+        };
+        let with = |claims| Publication::new(pod(), None, Vec::new()).with_claims(claims);
+        let added = with(vec![
+            claim("a", vec![device.clone()]),
+            claim("b", vec![device]),
+        ]);
+        let removed = with(vec![claim("a", Vec::new())]);
+        let both = removed.after(added.clone());
+        let expected = with(vec![claim("a", Vec::new()), added.claims()[1].clone()]);
+        assert_eq!(both, expected);
+        assert!(both.is_of_claims_alone());
         let merged = Publication::new(pod(), None, warnings(30));
         let merged = merged.after(Publication::new(pod(), None, warnings(60)));
         assert!(merged.events().len() <= MAX_EVENTS);

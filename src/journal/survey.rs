@@ -9,10 +9,10 @@ use serde::Deserialize;
 
 use super::files::{entries, read};
 use super::quarantine::SETTLED;
-use super::{Damaged, Journal, JournalError, RecordError, Sandbox, record};
+use super::{Damaged, Journal, JournalError, Key, RecordError, Sandbox, record};
 use crate::boot::boot_id;
 use crate::cluster::PodName;
-use crate::cni::ContainerId;
+use crate::cni::{ContainerId, InterfaceName};
 use crate::kernel::PodNetns;
 
 /// The content of a journal.
@@ -52,6 +52,7 @@ pub struct Surveyed {
 struct Owner {
     boot: String,
     container: ContainerId,
+    ifname: InterfaceName,
     netns: String,
     netns_id: String,
     pod: Option<PodName>,
@@ -96,6 +97,14 @@ impl Journal {
     /// Whether a sandbox of `pod` has a record.
     pub fn has_pod(&self, pod: &PodName) -> bool {
         self.owners().any(|owner| owner.pod.as_ref() == Some(pod))
+    }
+
+    /// Whether a sandbox of `pod` other than the one at `key` has a record.
+    pub fn has_other(&self, pod: &PodName, key: &Key) -> bool {
+        self.owners().any(|owner| {
+            let is_key = owner.container == key.container && owner.ifname == key.ifname;
+            owner.pod.as_ref() == Some(pod) && !is_key
+        })
     }
 
     /// Reads the owner in each record, one record at a time. Skips unreadable records.

@@ -92,6 +92,7 @@ mod tests {
             resource: "intel.com/sriov".to_owned(),
             driver: Some("igbvf".to_owned()),
             origin: None,
+            claim: None,
         });
         Attachment {
             label: format!("demo/{ifname}"),

@@ -123,7 +123,8 @@ fn attach_all(attaching: &mut Attaching<'_>, prepared: &Prepared) -> Result<Adde
     if let Some(pod) = &prepared.pod {
         let mut events = std::mem::take(&mut attaching.events);
         events.push(network_status::added(&attaching.sandbox, 0));
-        network_status::publish(context, pod, &status, events)?;
+        let claims = network_status::claims(&attaching.sandbox, &results, &attaching.shown);
+        network_status::publish(context, pod, &status, claims, events)?;
     }
     let result = results.first_mut().and_then(Option::take);
     let result = result.unwrap_or_default();

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::delegates::Delegates;
 use super::devices::{hardware::Hardware, restore};
-use super::{Context, Failure, default_route, recovery};
+use super::{Context, Failure, default_route, network_status, recovery};
 use crate::cluster::identity::is_of_static_form;
 use crate::cni::CniArgs;
 use crate::journal::{Header, Key, Progress, RouteChange, Sandbox, Step};
@@ -36,6 +36,10 @@ pub fn detach(context: &Context<'_>, sandbox: Sandbox, why: Detachment) -> Resul
     debts.extend(restore::restore(context, &sandbox, &detached));
     if let Some(pod) = &sandbox.header.pod {
         context.host.cluster.sweep(pod);
+    }
+    // An ADD that failed has published nothing.
+    if sandbox.complete {
+        network_status::leave_claims(context, &sandbox, &detached);
     }
     if debts.is_empty() {
         let journal = &context.host.journal;
@@ -84,6 +88,10 @@ pub(super) fn detach_some(
     let key = sandbox.header.key();
     let (detached, mut debts) = attempt(context, sandbox, indices, why);
     debts.extend(restore::restore(context, sandbox, &detached));
+    // A change that failed has published nothing.
+    if why != Detachment::Unwinding {
+        network_status::leave_claims(context, sandbox, &detached);
+    }
     let journal = &context.host.journal;
     if debts.is_empty() {
         let attachments = indices

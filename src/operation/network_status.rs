@@ -3,7 +3,7 @@
 use super::attach::KEPT_FOR_DETACHING;
 use super::proof::Shown;
 use super::{Context, Failure, Note};
-use crate::cluster::{ClusterError, Event, Phase, PodName, Publication};
+use crate::cluster::{ClaimStatus, ClusterError, Event, NetworkData, Phase, PodName, Publication};
 use crate::cni::CniResult;
 use crate::journal::{Progress, Sandbox};
 use crate::npwg::{StatusAddresses, StatusEntry, StatusSource};
@@ -20,37 +20,84 @@ pub(super) fn entries(
     let mut entries = Vec::with_capacity(results.len());
     let attachments = sandbox.header.attachments.iter().zip(results);
     for ((attachment, result), shown) in attachments.zip(shown) {
-        if attachment.is_auxiliary {
-            continue;
+        if !attachment.is_auxiliary {
+            entries.push(entry(attachment, result.as_ref(), shown, addresses));
         }
-        let mut entry = StatusEntry::from_result(StatusSource {
-            name: &attachment.label,
-            is_default: attachment.is_cluster,
-            result: result.as_ref(),
-            ifname: &attachment.ifname,
-            requested_default_route: attachment.default_route.as_deref(),
-            device_info: shown.device_info.clone(),
-            addresses,
-        });
-        if entry.interface.is_some() {
-            entry.mtu = entry.mtu.or(shown.mtu);
-            entry.mac = entry.mac.or_else(|| shown.mac.clone());
-        }
-        entries.push(entry);
     }
     StatusEntry::sign(&mut entries);
     entries
 }
 
-/// Publishes the network-status and events of `pod`. If only an event cannot be created, adds a
-/// note and succeeds.
+fn entry(
+    attachment: &Attachment,
+    result: Option<&CniResult>,
+    shown: &Shown,
+    addresses: StatusAddresses,
+) -> StatusEntry {
+    let mut entry = StatusEntry::from_result(StatusSource {
+        name: &attachment.label,
+        is_default: attachment.is_cluster,
+        result,
+        ifname: &attachment.ifname,
+        requested_default_route: attachment.default_route.as_deref(),
+        device_info: shown.device_info.clone(),
+        addresses,
+    });
+    if entry.interface.is_some() {
+        entry.mtu = entry.mtu.or(shown.mtu);
+        entry.mac = entry.mac.or_else(|| shown.mac.clone());
+    }
+    entry
+}
+
+/// Builds the status of the pod's ResourceClaims, from the attachments whose devices came by claims.
+pub(super) fn claims(
+    sandbox: &Sandbox,
+    results: &[Option<CniResult>],
+    shown: &[Shown],
+) -> Vec<ClaimStatus> {
+    let attachments = sandbox.header.attachments.iter().zip(results);
+    let devices = attachments
+        .zip(shown)
+        .filter_map(|((attachment, result), shown)| {
+            let device = attachment.device.as_ref()?.claim.clone()?;
+            let entry = entry(attachment, result.as_ref(), shown, StatusAddresses::Prefix);
+            let data = NetworkData::new(entry.interface, entry.ips, entry.mac);
+            Some((device, Some(data)))
+        });
+    ClaimStatus::group(devices)
+}
+
+/// Removes the detached attachments at `indices` from the status of the pod's ResourceClaims. Only
+/// the agent can do so, so this leaves the removal for the agent.
+pub(super) fn leave_claims(context: &Context<'_>, sandbox: &Sandbox, indices: &[usize]) {
+    let attachments = indices
+        .iter()
+        .map(|index| &sandbox.header.attachments[*index]);
+    let devices = attachments.filter_map(|it| Some((it.device.as_ref()?.claim.clone()?, None)));
+    let claims = ClaimStatus::group(devices);
+    let Some(pod) = sandbox.header.pod.as_ref().filter(|_| !claims.is_empty()) else {
+        return;
+    };
+    // After a reboot, kubelet may remove the previous sandbox of a pod only after the current sandbox
+    // has published its status.
+    if !context.host.journal.has_other(pod, &sandbox.header.key()) {
+        let removal = Publication::new(pod.clone(), None, Vec::new()).with_claims(claims);
+        context.host.cluster.withdraw(&removal);
+    }
+}
+
+/// Publishes the network-status, the claims' status and events of `pod`. If only an event cannot be
+/// created, adds a note and succeeds.
 pub(super) fn publish(
     context: &Context<'_>,
     pod: &PodName,
     status: &[StatusEntry],
+    claims: Vec<ClaimStatus>,
     events: Vec<Event>,
 ) -> Result<(), Failure> {
     let publication = Publication::new(pod.clone(), Some(status.to_vec()), events);
+    let publication = publication.with_claims(claims);
     let host = context.host;
     let until = context.sparing(KEPT_FOR_DETACHING).deadline;
     let publish = || host.cluster.publish(&publication, until);

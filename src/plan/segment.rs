@@ -176,6 +176,7 @@ mod tests {
             resource: "r".to_owned(),
             driver: None,
             origin: None,
+            claim: None,
         });
         Uplink::of(&Attachment {
             device,

@@ -58,7 +58,7 @@ pub(crate) fn asking(lab: &Lab, name: &str) -> String {
 }
 
 /// A pod with a claim for the device `vf1`, which kubelet has prepared.
-fn claiming(lab: &Lab, name: &str) -> String {
+pub(crate) fn claiming(lab: &Lab, name: &str) -> String {
     let mut pod = pod(name, &lab.node, &json!({NETWORKS: "vf"}));
     pod["spec"]["resourceClaims"] = json!([{"name": "nic", "resourceClaimName": "nic"}]);
     pod["spec"]["containers"][0]["resources"] = json!({"claims": [{"name": "nic"}]});
@@ -78,7 +78,7 @@ fn create(lab: &Lab, pod: &Value) -> String {
 }
 
 /// What the driver has on the node, with these attributes.
-fn slice(lab: &Lab, attributes: &Value) {
+pub(crate) fn slice(lab: &Lab, attributes: &Value) {
     let spec = json!({"driver": DRIVER, "nodeName": lab.node,
         "pool": {"name": "pool-a", "generation": 1, "resourceSliceCount": 1},
         "devices": [{"name": "vf1", "attributes": attributes}]});
@@ -102,7 +102,7 @@ pub(crate) fn with_device(lab: &Lab, name: &'static str, id: &'static str) -> Fa
 }
 
 /// The server says that the pod has the device `vf1` of its claim.
-fn with_claim(lab: &Lab, name: &'static str) -> FakeKubelet {
+pub(crate) fn with_claim(lab: &Lab, name: &'static str) -> FakeKubelet {
     let namespace = lab.namespace.clone();
     FakeKubelet::serve(&socket(lab), move |method, _| match method {
         "GetAllocatableResources" => allocatable(&[]),

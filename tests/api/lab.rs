@@ -2,6 +2,7 @@
 
 mod admin;
 mod agent;
+pub(crate) mod claims;
 mod control_plane;
 pub(crate) mod manifests;
 mod plugin;

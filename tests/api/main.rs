@@ -14,6 +14,7 @@
 
 mod attach;
 mod away;
+mod claim_status;
 mod definitions;
 mod devices;
 mod doctor;

@@ -91,7 +91,7 @@ fn an_agent_is_confined_to_its_node_whatever_an_overlay_calls_it() {
         };
         let (policies, rest): (Vec<_>, Vec<_>) =
             built(kustomization).into_iter().partition(is_policy);
-        assert_eq!((policies.len(), rest.len()), (4, 5), "{kustomization}");
+        assert_eq!((policies.len(), rest.len()), (6, 5), "{kustomization}");
         server.apply(&rest);
         server.wait_for_no_policies(namespace, account);
         server.apply(&policies);

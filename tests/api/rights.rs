@@ -5,7 +5,8 @@ use serde_json::json;
 
 pub(crate) mod refused;
 
-use crate::lab::{Admin, Lab, NAME, STATUS, SYSTEM, Server, eventually};
+use crate::lab::claims::{Claim, device};
+use crate::lab::{Admin, Lab, NAME, STATUS, SYSTEM, Server, eventually, token};
 use refused::{Victim, annotated};
 
 /// Somebody who has stolen the agent's token of the lab's node.
@@ -43,6 +44,43 @@ fn what_an_agent_must_not_do_is_refused() {
     let lab = Lab::new();
     let victim = Victim::new(&lab.admin, &lab.namespace, &lab.node);
     victim.refuses(&thief(&lab), SYSTEM, NAME);
+}
+
+/// What rbac.yaml grants on `resourceclaims/driver` is needed since Kubernetes 1.36.
+#[test]
+fn without_the_right_for_drivers_no_claim_is_written() {
+    let lab = Lab::new();
+    let (admin, name) = (&lab.admin, &lab.namespace);
+    let accounts = format!("/api/v1/namespaces/{name}/serviceaccounts");
+    admin.create(&accounts, &json!({"metadata": {"name": "half"}}));
+    let rbac = "/apis/rbac.authorization.k8s.io/v1";
+    let role = json!({"metadata": {"name": name}, "rules": [{
+        "apiGroups": ["resource.k8s.io"], "resources": ["resourceclaims/status"], "verbs": ["patch"]}]});
+    admin.create(&format!("{rbac}/clusterroles"), &role);
+    let role =
+        json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name});
+    let subject = json!({"kind": "ServiceAccount", "name": "half", "namespace": name});
+    admin.create(
+        &format!("{rbac}/clusterrolebindings"),
+        &json!({"metadata": {"name": name}, "roleRef": role, "subjects": [subject]}),
+    );
+    let claim = Claim {
+        admin,
+        namespace: name,
+        name: "nic",
+    };
+    claim.create(&lab.node, &["vf1"], ("web", "u"));
+    let half = Admin::new(
+        Server::get(),
+        &token::of_agent(admin, name, "half", &lab.node),
+    );
+    let data = device("vf1", &json!({"networkData": {"interfaceName": "net1"}}));
+    let needed = "associated-node:patch";
+    eventually("it is refused", || {
+        let answer = claim.apply(&half, "half", &json!([data]));
+        matches!(answer, Err((403 | 422, words)) if words.contains(needed))
+    });
+    claim.apply(&thief(&lab), "half", &json!([data])).unwrap();
 }
 
 #[test]

@@ -99,6 +99,43 @@ fn a_pod_with_a_claim_gets_the_device_that_its_driver_prepared() {
     assert_eq!(lab.status("web", 2)[1]["interface"], "net1");
     let journal = lab.journal("web");
     assert!(journal.contains(r#""id":"claimed-1""#), "{journal}");
+    let devices = || {
+        let claim = lab.admin.get(&format!("{claims}/nic")).unwrap();
+        claim["status"]["devices"].clone()
+    };
+    eventually("the claim shows the network", || devices()[0].is_object());
+    let shown = devices();
+    let data = &shown[0]["networkData"];
+    assert_eq!(shown[0]["device"], "vf1");
+    assert_eq!(data["interfaceName"], "net1", "{data}");
+    let address = data["ips"][0].as_str().unwrap();
+    assert!(address.starts_with("10.2.0.") && address.ends_with("/24"));
+    assert_eq!(data["hardwareAddress"], lab.status("web", 2)[1]["mac"]);
+    // The entry follows a change of the networks of the running pod.
+    for (networks, is_shown) in [("", false), ("vf", true)] {
+        let annotations = json!({"metadata": {"annotations": {NETWORKS: networks}}});
+        let path = format!("{}/web", lab.pods());
+        lab.admin.merge(&path, &annotations);
+        eventually("the claim shows the change", || {
+            devices()[0].is_object() == is_shown
+        });
+    }
+    // Another pod keeps the claim allocated, so that only the agent removes the entry.
+    let mut second = Pod::new(&lab, "second");
+    let spec = second.manifest()["spec"].as_object_mut().unwrap();
+    spec.insert(
+        "resourceClaims".into(),
+        json!([{"name": "nic", "resourceClaimName": "nic"}]),
+    );
+    spec["containers"][0]["resources"] = json!({"claims": [{"name": "nic"}]});
+    spec.remove("nodeName");
+    lab.run(&second);
     lab.delete(&["web"]);
-    lab.assert_nothing_left(&["web"], 3);
+    eventually("the claim shows the network no more", || {
+        devices().is_null()
+    });
+    let claim = lab.admin.get(&format!("{claims}/nic")).unwrap();
+    assert!(claim["status"]["allocation"].is_object(), "{claim}");
+    lab.delete(&["second"]);
+    lab.assert_nothing_left(&["web", "second"], 3);
 }

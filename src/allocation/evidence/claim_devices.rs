@@ -1,13 +1,14 @@
 //! The devices of the pod's claims (DRA).
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use super::Evidence;
 use super::index::ContainerDevice;
 use crate::allocation::checkpoint::read;
 use crate::allocation::claims::Claims;
-use crate::allocation::{UnknownCause, numeric};
-use crate::kubelet::DynamicDevice;
+use crate::allocation::{UnknownCause, canonical, numeric};
+use crate::cluster::ClaimedDevice;
+use crate::kubelet::{DynamicDevice, PodDevices};
 
 impl Evidence<'_> {
     /// The identifiers of `devices` in the order of the containers. Fails if a device has no
@@ -30,6 +31,23 @@ impl Evidence<'_> {
             }
         }
         Ok(all)
+    }
+
+    /// The devices that kubelet prepared for claims of this pod, by identifier.
+    pub(in crate::allocation) fn claimed(&self) -> BTreeMap<String, ClaimedDevice> {
+        let devices = self.pod_resources.into_iter().flat_map(PodDevices::dynamic);
+        let claimed = devices.filter_map(|device| {
+            let id = self.identifier(device).ok()?;
+            let (_, claim) = device.claim.split_once('/')?;
+            let claimed = ClaimedDevice {
+                claim: claim.to_owned(),
+                driver: device.driver.clone(),
+                pool: device.pool.clone(),
+                device: device.device.clone(),
+            };
+            Some((canonical(&id).into_owned(), claimed))
+        });
+        claimed.collect()
     }
 
     /// The identifier of a device, if kubelet prepared it for a claim of this pod.

@@ -515,6 +515,9 @@ fn dra_a_claims_device_counts_if_kubelets_record_has_it_for_this_uid() {
     let expected = words("0000:01:02.0 0000:01:10.1");
     assert_eq!(case.ids(), (expected, Origin::Dra));
     assert!(!case.waited());
+    let given = named(&case.allocation(), "0000:01:02.0").unwrap();
+    let claim = given.claim.unwrap();
+    assert_eq!((claim.claim, claim.device), ("nic".into(), "vf0".into()));
     case.answer = Some(dynamic(&[("vf2", own("0000:01:10.2"))]));
     let not_claimed = UnknownCause::NotClaimed {
         device: case.device("vf2"),

@@ -268,3 +268,17 @@ fn definitions_in_parts_are_counted_with_all_that_is_sent() {
         }
     }
 }
+
+#[test]
+fn a_removal_waits_on_disk_for_an_agent_but_not_where_none_may_ever_come() {
+    let dir = tempfile::tempdir().unwrap();
+    let socket = dir.path().join("agent.sock");
+    let kubeconfig = dir.path().join("kubeconfig");
+    let pod = question("web").pod.unwrap();
+    let removal = Publication::new(pod, None, Vec::new());
+    for (kubeconfig, kept) in [(Some(&*kubeconfig), 0), (None, 1)] {
+        let agent = Agent::new(&socket, kubeconfig, dir.path());
+        agent.withdraw(&removal);
+        assert_eq!(agent.owed.names().unwrap().len(), kept);
+    }
+}

@@ -40,6 +40,14 @@ pub enum PublishError {
     Event(ApiError),
 }
 
+impl From<PublishError> for ApiError {
+    fn from(error: PublishError) -> ApiError {
+        match error {
+            PublishError::Status(error) | PublishError::Event(error) => error,
+        }
+    }
+}
+
 /// The source of events, and the period in which equal events count as one.
 #[derive(Debug, Clone, Copy)]
 pub struct EventContext<'a> {

@@ -31,6 +31,8 @@ pub(super) const GROUP: &str = "k8s.cni.cncf.io";
 pub(super) const JSON: &str = "application/json";
 /// The media type of a JSON Patch (RFC 6902).
 pub(super) const JSON_PATCH: &str = "application/json-patch+json";
+/// The media type of a server-side apply. JSON is YAML.
+pub(super) const APPLY_PATCH: &str = "application/apply-patch+yaml";
 /// The size limit of an answer, in bytes, unless the request sets its own limit. Several objects of
 /// the largest size in etcd fit.
 pub(super) const LARGEST: usize = 16 << 20;

@@ -2,8 +2,8 @@
 //! cannot be read.
 
 use super::*;
-use crate::cluster::Event;
 use crate::cluster::publication::MAX_EVENTS;
+use crate::cluster::{ClaimStatus, ClaimedDevice, Event, NetworkData};
 use crate::golden;
 use crate::npwg::{StatusDns, StatusEntry};
 
@@ -135,6 +135,22 @@ fn only_regular_files_of_a_bounded_size_are_read() {
 
 /// A publication with every field.
 pub(in crate::cluster) fn example() -> Publication {
+    let device = ClaimedDevice {
+        claim: "nic".to_owned(),
+        driver: "vf.example.com".to_owned(),
+        pool: "pool-a".to_owned(),
+        device: "vf1".to_owned(),
+    };
+    let data = NetworkData::new(
+        Some("net1".to_owned()),
+        vec!["10.1.0.7/24".to_owned()],
+        Some("02:00:00:00:00:01".to_owned()),
+    );
+    example_without_claims().with_claims(ClaimStatus::group([(device, Some(data))]))
+}
+
+/// The publication of the previous release.
+pub(in crate::cluster) fn example_without_claims() -> Publication {
     let entry = StatusEntry {
         name: "demo/n".to_owned(),
         interface: Some("net1".to_owned()),
@@ -177,5 +193,6 @@ fn golden_publication_of_the_previous_release() {
     let text = golden::previous("publication.json");
     fs::write(owed.dir().join("1.json"), text).unwrap();
     let read = owed.read("1.json").unwrap().unwrap();
-    assert_eq!((read.publication, read.of_this_boot), (example(), false));
+    let expected = (example_without_claims(), false);
+    assert_eq!((read.publication, read.of_this_boot), expected);
 }

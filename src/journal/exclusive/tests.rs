@@ -25,6 +25,7 @@ fn header(container: &str) -> Header {
             resource: "r".to_owned(),
             driver: None,
             origin: None,
+            claim: None,
         }),
         requested: Requested {
             mac: Some(RequestedMac::Ethernet(MAC.parse().unwrap())),

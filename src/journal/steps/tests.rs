@@ -5,6 +5,7 @@ use serde_json::value::RawValue;
 use super::*;
 use crate::allocation::{AllocatedDevice, Origin};
 use crate::baseline::NetdevState;
+use crate::cluster::ClaimedDevice;
 use crate::cni::{CapabilityArgs, NetworkConfig, RawObject, Version};
 use crate::golden;
 use crate::journal::{Journal, Lookup};
@@ -40,6 +41,12 @@ fn attachment() -> Attachment {
             resource: "intel.com/sriov".to_owned(),
             driver: Some("iavf".to_owned()),
             origin: Some(Origin::PodResources),
+            claim: Some(ClaimedDevice {
+                claim: "nic".to_owned(),
+                driver: "vf.example.com".to_owned(),
+                pool: "pool-a".to_owned(),
+                device: "vf1".to_owned(),
+            }),
         }),
         device_info_file: Some("/var/run/k8s.cni.cncf.io/devinfo/cni/n".into()),
         requested: Requested {
@@ -195,6 +202,7 @@ fn golden_record_of_the_previous_release() {
     let mut expected = header();
     expected.networks = None;
     expected.attachments[0].selection = None;
+    expected.attachments[0].device.as_mut().unwrap().claim = None;
     assert_eq!(
         format!("{:?}", previous.header),
         format!("{expected:?}"),

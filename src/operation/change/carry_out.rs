@@ -126,7 +126,8 @@ pub(super) fn publish(
     }
     let status = network_status::entries(sandbox, &results, &shown, config.status_addresses);
     if let Some(pod) = &sandbox.header.pod {
-        network_status::publish(context, pod, &status, events)?;
+        let claims = network_status::claims(sandbox, &results, &shown);
+        network_status::publish(context, pod, &status, claims, events)?;
     }
     Ok(status)
 }

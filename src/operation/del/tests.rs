@@ -1,13 +1,16 @@
 //! A DEL with a record uses only the journal, the delegates, the kernel and the devices.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
 use super::*;
+use crate::allocation::{AllocatedDevice, Origin};
 use crate::boot::boot_id;
-use crate::cluster::{Answer, Census, Cluster, ClusterError, PodName, Publication, Question};
+use crate::cluster::{
+    Answer, Census, ClaimedDevice, Cluster, ClusterError, PodName, Publication, Question,
+};
 use crate::cni::RawObject;
 use crate::delegate::{DelegateCall, DelegateError, DelegateExec, Ours};
 use crate::journal::{Header, Journal, Step};
@@ -15,8 +18,11 @@ use crate::operation::{Host, Stopwatch};
 use crate::plan::Attachment;
 use crate::request::{Call, Request};
 
-/// A cluster that panics on every question.
-struct Unasked;
+/// A cluster that panics on every question. Keeps what a DEL withdraws.
+#[derive(Default)]
+struct Unasked {
+    withdrawn: RefCell<Vec<Publication>>,
+}
 
 impl Cluster for Unasked {
     fn ask(&self, _: &Question, _: Instant) -> Result<Answer, ClusterError> {
@@ -37,6 +43,10 @@ impl Cluster for Unasked {
 
     fn publish(&self, _: &Publication, _: Instant) -> Result<(), ClusterError> {
         panic!("a DEL with a record published something");
+    }
+
+    fn withdraw(&self, removal: &Publication) {
+        self.withdrawn.borrow_mut().push(removal.clone());
     }
 }
 
@@ -73,7 +83,24 @@ fn header() -> Header {
         name: "web".to_owned(),
         uid: Some("u".to_owned()),
     };
-    let attachments = vec![network("eth0"), network("net1")];
+    let claim = ClaimedDevice {
+        claim: "nic".to_owned(),
+        driver: "d".to_owned(),
+        pool: "p".to_owned(),
+        device: "vf1".to_owned(),
+    };
+    let device = AllocatedDevice {
+        id: "claimed-1".to_owned(),
+        resource: "example.com/vf".to_owned(),
+        driver: None,
+        origin: Some(Origin::Dra),
+        claim: Some(claim),
+    };
+    let of_claim = Attachment {
+        device: Some(device),
+        ..network("net1")
+    };
+    let attachments = vec![network("eth0"), of_claim];
     let text = String::new;
     Header::new(
         boot_id(),
@@ -87,7 +114,11 @@ fn header() -> Header {
     )
 }
 
-fn del_of_two_networks(succeed: bool) -> (Result<(), Failure>, usize, bool) {
+/// A DEL of a pod, which may have another sandbox on record.
+fn del_of_two_networks(
+    succeed: bool,
+    has_other: bool,
+) -> (Result<(), Failure>, usize, bool, Vec<String>) {
     let dir = tempfile::tempdir().unwrap();
     let program = dir.path().join("bridge");
     fs::write(&program, "").unwrap();
@@ -98,12 +129,18 @@ fn del_of_two_networks(succeed: bool) -> (Result<(), Failure>, usize, bool) {
     entry
         .write(&[Step::Started(0), Step::Started(1), Step::Complete])
         .unwrap();
+    if has_other {
+        let mut other = header.clone();
+        other.container = "c2".parse().unwrap();
+        drop(journal.begin(&other).unwrap());
+    }
     let delegates = Delegates {
         succeed,
         ran: Cell::default(),
     };
+    let cluster = Unasked::default();
     let host = Host {
-        cluster: &Unasked,
+        cluster: &cluster,
         exec: &delegates,
         links: &|_| unreachable!("the pod's network namespace is gone"),
         devices: &|_| unreachable!("there is no device"),
@@ -129,19 +166,31 @@ fn del_of_two_networks(succeed: bool) -> (Result<(), Failure>, usize, bool) {
     let context = Context::new(&host, &request, Duration::from_secs(10));
     let outcome = del(&context);
     let is_owed = host.journal.owed(&header.key()).is_some();
-    (outcome, delegates.ran.get(), is_owed)
+    let withdrawn = cluster.withdrawn.borrow();
+    let claims = withdrawn.iter().flat_map(Publication::claims);
+    let claims = claims.filter(|claim| claim.devices.is_empty());
+    let left = claims.map(|claim| claim.claim.clone()).collect();
+    (outcome, delegates.ran.get(), is_owed, left)
 }
 
 #[test]
 fn a_del_with_a_record_never_asks_the_cluster() {
-    let (outcome, ran, is_owed) = del_of_two_networks(true);
+    let (outcome, ran, is_owed, left) = del_of_two_networks(true, false);
     assert!(outcome.is_ok() && !is_owed, "{outcome:?}");
     assert_eq!(ran, 2);
+    assert_eq!(left, ["nic"], "the agent removes the device's status");
 }
 
 #[test]
 fn a_refused_detachment_is_owed_and_never_asks_the_cluster() {
-    let (outcome, ran, is_owed) = del_of_two_networks(false);
+    let (outcome, ran, is_owed, left) = del_of_two_networks(false, false);
     assert!(matches!(outcome, Err(Failure::Owed(debts)) if debts.len() == 2));
-    assert!(ran == 2 && is_owed);
+    assert!(ran == 2 && is_owed && left.is_empty());
+}
+
+#[test]
+fn a_del_leaves_the_status_of_claims_to_the_pods_other_sandbox() {
+    let (outcome, ran, _, left) = del_of_two_networks(true, true);
+    assert!(outcome.is_ok() && ran == 2, "{outcome:?}");
+    assert_eq!(left, [""; 0]);
 }

@@ -121,6 +121,7 @@ mod tests {
                 resource: "r".to_owned(),
                 driver: None,
                 origin: None,
+                claim: None,
             },
             pod: None,
             container: "c".parse().unwrap(),

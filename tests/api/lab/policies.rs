@@ -4,10 +4,11 @@
 use http::Method;
 use serde_json::{Value, json};
 
+use super::claims::Claim;
 use super::{Admin, STATUS, Server, eventually, pod};
 
 impl Server {
-    /// Waits until both policies refuse what an account writes whose token is bound to no node.
+    /// Waits until all policies refuse what an account writes whose token is bound to no node.
     #[track_caller]
     pub(crate) fn wait_for_policies(&self, namespace: &str, account: &str) {
         let writer = Writer::new(self, namespace, account);
@@ -40,6 +41,12 @@ impl Writer {
         if admin.get(&format!("{space}/pods/probe")).is_none() {
             let probe = pod("probe", "nowhere", &json!({}));
             admin.create(&format!("{space}/pods"), &probe);
+            let claim = Claim {
+                admin: &admin,
+                namespace,
+                name: "probe",
+            };
+            claim.create("nowhere", &["vf1"], ("probe", "u"));
         }
         let path = format!("{space}/serviceaccounts/{account}/token");
         let token = admin.create(&path, &json!({"spec": {}}));
@@ -49,20 +56,27 @@ impl Writer {
         }
     }
 
-    /// What becomes of a pod's status and of an event, which are not stored.
-    fn answers(&self) -> [Result<Value, (u16, String)>; 2] {
+    /// What becomes of a pod's status, an event and a claim's status, which are not stored.
+    fn answers(&self) -> [Result<Value, (u16, String)>; 3] {
         let space = format!("/api/v1/namespaces/{}", self.namespace);
         let status = json!({"metadata": {"annotations": {STATUS: "[]"}}});
         let event = json!({"metadata": {"generateName": "probe."},
             "involvedObject": {"kind": "Pod", "namespace": self.namespace, "name": "probe"}});
         let pod = format!("{space}/pods/probe/status?dryRun=All");
         let events = format!("{space}/events?dryRun=All");
+        let claim = format!(
+            "/apis/resource.k8s.io/v1/namespaces/{}/resourceclaims/probe/status?dryRun=All",
+            self.namespace
+        );
         let (merge, json) = ("application/merge-patch+json", "application/json");
         [
             self.account
                 .request(Method::PATCH, &pod, merge, Some(&status)),
             self.account
                 .request(Method::POST, &events, json, Some(&event)),
+            // It changes nothing, because a right for drivers would be needed too.
+            self.account
+                .request(Method::PATCH, &claim, merge, Some(&json!({}))),
         ]
     }
 }

@@ -3,11 +3,12 @@
 use http::Method;
 use serde_json::{Value, json};
 
+use crate::lab::claims::{Claim, device, ready};
 use crate::lab::{Admin, STATUS, pod};
 
 const MERGE: &str = "application/merge-patch+json";
 
-/// A node's pod and another node's, in one namespace.
+/// A node's pod and claim and another node's, in one namespace.
 pub(crate) struct Victim {
     namespace: String,
     node: String,
@@ -16,10 +17,20 @@ pub(crate) struct Victim {
 }
 
 impl Victim {
-    /// Creates both pods.
+    /// Creates both pods and claims.
     pub(crate) fn new(admin: &Admin, namespace: &str, node: &str) -> Victim {
         let pods = format!("/api/v1/namespaces/{namespace}/pods");
         admin.create(&pods, &pod("far", "node-far", &json!({})));
+        for (name, node) in [("near", node), ("far", "node-far")] {
+            let claim = Claim {
+                admin,
+                namespace,
+                name,
+            };
+            claim.create(node, &["vf1", "vf2"], ("web", "u"));
+            let of_driver = json!([device("vf2", &ready())]);
+            claim.apply(admin, "driver", &of_driver).unwrap();
+        }
         Victim {
             namespace: namespace.to_owned(),
             node: node.to_owned(),
@@ -27,8 +38,8 @@ impl Victim {
         }
     }
 
-    /// The agent's own work is done: a status of a pod of its node, an event about it, and one about
-    /// the node.
+    /// The agent's own work is done: a status of a pod of its node, an event about it, one about the
+    /// node, and the network data of claims.
     #[track_caller]
     pub(crate) fn takes(&self, agent: &Admin) {
         let space = format!("/api/v1/namespaces/{}", self.namespace);
@@ -39,12 +50,23 @@ impl Victim {
         let mut of_the_node = event("default", &self.web, &self.node);
         of_the_node["involvedObject"] = json!({"kind": "Node", "name": self.node});
         agent.create("/api/v1/namespaces/default/events", &of_the_node);
+        let near = self.claim(agent, "near");
+        let data = json!({"networkData": {"interfaceName": "net1"}});
+        for entries in [
+            json!([device("vf1", &data), device("vf2", &data)]),
+            json!([]),
+        ] {
+            near.apply(agent, "jackfield-u", &entries).unwrap();
+        }
+        assert_eq!(near.entry("vf1"), Value::Null);
+        assert_eq!(near.entry("vf2")["conditions"][0]["type"], "Ready");
     }
 
     /// Everything else is refused to it. Its account is `account` of `system`.
     #[track_caller]
     pub(crate) fn refuses(&self, agent: &Admin, system: &str, account: &str) {
         self.refuses_writes_of_status(agent);
+        self.refuses_writes_of_claims(agent);
         let space = format!("/api/v1/namespaces/{}", self.namespace);
         let pods = format!("{space}/pods");
         let definitions = format!(
@@ -99,6 +121,48 @@ impl Victim {
             let answer = agent.request(method, &path, content, body.as_ref());
             assert_refused(what, answer, expected);
         }
+    }
+
+    fn claim<'a>(&'a self, admin: &'a Admin, name: &'a str) -> Claim<'a> {
+        Claim {
+            admin,
+            namespace: &self.namespace,
+            name,
+        }
+    }
+
+    fn refuses_writes_of_claims(&self, agent: &Admin) {
+        let (near, far) = (self.claim(agent, "near"), self.claim(agent, "far"));
+        let own = "only to claims that are allocated to its own node";
+        let alone = "only the networkData";
+        let data = device("vf1", &json!({"networkData": {"interfaceName": "net1"}}));
+        // Before Kubernetes 1.36 the policy alone refuses it.
+        let answer = far.apply(agent, "jackfield-u", &json!([data]));
+        assert_refused("another node's claim", answer, "resourceclaims/driver");
+        let status = format!("{}/status", far.path());
+        let answer = agent.request(Method::PATCH, &status, MERGE, Some(&json!({})));
+        assert_refused("another node's claim as it is", answer, own);
+        for (what, device) in [
+            ("conditions", device("vf1", &ready())),
+            ("data", device("vf1", &json!({"data": {"a": 1}}))),
+        ] {
+            let answer = near.apply(agent, "jackfield-u", &json!([device]));
+            assert_refused(what, answer, alone);
+        }
+        let status = format!("{}/status", near.path());
+        let removed = json!({"status": {"devices": []}});
+        let answer = agent.request(Method::PATCH, &status, MERGE, Some(&removed));
+        assert_refused("a driver's entry away", answer, alone);
+        let reserved = json!({"status": {"reservedFor": []}});
+        let answer = agent.request(Method::PATCH, &status, MERGE, Some(&reserved));
+        assert_refused("the reservation", answer, "resourceclaims/binding");
+        let labels = json!({"metadata": {"labels": {"a": "b"}}});
+        let answer = agent.request(Method::PATCH, &near.path(), MERGE, Some(&labels));
+        assert_refused(
+            "the claim itself",
+            answer,
+            "cannot patch resource \"resourceclaims\"",
+        );
     }
 
     fn refuses_writes_of_status(&self, agent: &Admin) {

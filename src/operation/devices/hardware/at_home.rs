@@ -141,6 +141,7 @@ mod tests {
             resource: "r".to_owned(),
             driver: None,
             origin: None,
+            claim: None,
         });
         let addresses: Vec<PciAddress> = device.iter().filter_map(AllocatedDevice::pci).collect();
         let config = format!(r#"{{"cniVersion":"1.0.0","name":"n",{keys}}}"#);

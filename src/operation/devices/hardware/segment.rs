@@ -103,6 +103,7 @@ mod tests {
                 resource: "r".to_owned(),
                 driver: None,
                 origin: None,
+                claim: None,
             }),
             ..Attachment::for_tests(&config)
         }

@@ -108,6 +108,7 @@ fn attachment(id: &str) -> Attachment {
             resource: "r".to_owned(),
             driver: None,
             origin: None,
+            claim: None,
         }),
         ..Attachment::for_tests(config)
     }

@@ -17,6 +17,7 @@ fn device() -> AllocatedDevice {
         resource: "r".to_owned(),
         driver: None,
         origin: None,
+        claim: None,
     }
 }
 

@@ -52,6 +52,7 @@ fn attachment(config: &str, id: &str) -> Attachment {
             resource: "r".to_owned(),
             driver: None,
             origin: None,
+            claim: None,
         }),
         ..Attachment::for_tests(config)
     }

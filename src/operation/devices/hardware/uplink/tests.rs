@@ -207,6 +207,7 @@ fn keys_from_the_pod_and_from_the_runtime_are_checked() {
             resource: "r".to_owned(),
             driver: None,
             origin: None,
+            claim: None,
         }),
         ..plain()
     };

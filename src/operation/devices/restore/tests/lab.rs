@@ -249,6 +249,7 @@ pub(super) fn header(boot: &str) -> Header {
             resource: "intel.com/sriov".to_owned(),
             driver: Some("igbvf".to_owned()),
             origin: None,
+            claim: None,
         }),
         ..Attachment::for_tests(r#"{"cniVersion":"1.0.0","name":"n","type":"sriov"}"#)
     };
