@@ -44,27 +44,19 @@ fn links(lab: &Lab, pod: &str) -> Vec<String> {
     names
 }
 
-/// Process IDs of the pod's containers and when kubelet started them: what a change must not touch.
-fn containers(lab: &Lab, pod: &str) -> (String, Value) {
-    let started = lab.pod(pod).unwrap()["status"]["containerStatuses"].clone();
-    let ids = started.as_array().unwrap().iter();
-    let ids = ids.map(|it| {
-        it["containerID"]
-            .as_str()
-            .unwrap()
-            .rsplit('/')
-            .next()
-            .unwrap()
-            .to_owned()
-    });
-    let ids: Vec<String> = ids.collect();
+/// The processes of the pod's containers, and when and how often kubelet started them. A change must
+/// not touch them.
+fn containers(lab: &Lab, pod: &str) -> Vec<String> {
+    let status = lab.pod(pod).unwrap()["status"]["containerStatuses"].clone();
     let tasks = lab.machine.run(&["ctr", "-n", "k8s.io", "task", "ls"]);
-    let tasks: Vec<&str> = tasks
-        .lines()
-        .filter(|line| ids.iter().any(|id| line.contains(id)))
-        .collect();
-    assert!(!tasks.is_empty(), "{ids:?}");
-    (tasks.join("\n"), started)
+    let containers = status.as_array().unwrap().iter().map(|it| {
+        let id = it["containerID"].as_str().unwrap();
+        let id = id.rsplit('/').next().unwrap();
+        let task = tasks.lines().find(|line| line.contains(id)).unwrap();
+        let (started, restarts) = (&it["state"]["running"]["startedAt"], &it["restartCount"]);
+        format!("{task} {started} {restarts}")
+    });
+    containers.collect()
 }
 
 /// Changes the annotation, and waits until the pod has exactly these interfaces and network-status
@@ -186,7 +178,7 @@ fn what_cannot_be_attached_is_an_event_and_changes_nothing() {
 fn changes_survive_restarts_of_every_daemon_and_a_pod_that_is_deleted_meanwhile() {
     let lab = lab();
     lab.run(&Pod::new(&lab, "web").networks("a"));
-    let before = containers(&lab, "web").0;
+    let before = containers(&lab, "web");
     lab.kill_agent();
     becomes(&lab, "web", "a,b", &["eth0", "net1", "net2"]);
     lab.machine.restart("containerd");
@@ -194,7 +186,7 @@ fn changes_survive_restarts_of_every_daemon_and_a_pod_that_is_deleted_meanwhile(
     lab.machine.hold("kubelet");
     lab.machine.resume("kubelet");
     becomes(&lab, "web", "b,c", &["eth0", "net2", "net3"]);
-    assert_eq!(containers(&lab, "web").0, before);
+    assert_eq!(containers(&lab, "web"), before);
     // A change is under way, or about to be, when the pod goes.
     for wait in [0, 4, 5] {
         let name = format!("late-{wait}");
