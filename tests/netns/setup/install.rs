@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::{CLUSTER, OURS, Setup};
-use crate::lab::{Call, real_plugins};
+use crate::lab::{Call, real_plugins, run};
 
 // clause: NPWG-1.3 §6.1.1 waits: in the directory that the cluster network shares
 #[test]
@@ -240,7 +240,14 @@ fn the_binary_of_a_running_plugin_is_replaced() {
     // Not the same bytes, and runs all the same.
     let mut other = fs::read(env!("CARGO_BIN_EXE_jackfield")).unwrap();
     other.extend_from_slice(b"another release");
-    fs::write(&program, &other).unwrap();
+    // Another process writes the program. Otherwise a child that another test starts meanwhile could
+    // still have it open for writing, and the kernel would refuse to run it.
+    let written = lab.write("other-release", "");
+    fs::write(&written, &other).unwrap();
+    run(
+        "cp",
+        &[written.to_str().unwrap(), program.to_str().unwrap()],
+    );
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     lab.recorder(
         "slow",
