@@ -94,7 +94,7 @@ fn the_chart_and_the_plain_manifests_are_the_same_objects() {
     for (chart, plain) in chart.iter().zip(&plain) {
         assert_eq!(chart, plain);
     }
-    assert_eq!(chart.len(), 9, "nothing is lost");
+    assert_eq!(chart.len(), 11, "nothing is lost");
 }
 
 /// Neither its name nor its namespace takes the agent's account out of the policies.
@@ -112,7 +112,7 @@ fn every_release_of_the_chart_confines_its_agent_alike() {
         plain.iter().filter(confining),
     );
     assert!(other_ones.clone().eq(plain_ones), "{other:#?}");
-    assert_eq!(other_ones.count(), 5);
+    assert_eq!(other_ones.count(), 7);
     let account = &find(&other, "ServiceAccount")["metadata"];
     let subject = &find(&other, "ClusterRoleBinding")["subjects"][0];
     assert_eq!(subject["namespace"], "edge");
@@ -286,7 +286,7 @@ fn the_api_server_takes_all_of_it_and_a_kind_that_is_there_stays_as_it_is() {
     ];
     let (succeeded, out, err) = run("kubectl", &[&dry[..], &["-k", "deploy"]].concat());
     assert!(succeeded, "{err}");
-    assert_eq!(out.lines().count(), 9, "{out}");
+    assert_eq!(out.lines().count(), 11, "{out}");
     let chart = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(
         chart.path(),
@@ -302,7 +302,7 @@ fn the_api_server_takes_all_of_it_and_a_kind_that_is_there_stays_as_it_is() {
     let file = chart.path().display().to_string();
     let (succeeded, out, err) = run("kubectl", &[&dry[..], &["-f", &file]].concat());
     assert!(succeeded, "{err}");
-    assert_eq!(out.lines().count(), 9, "{out}");
+    assert_eq!(out.lines().count(), 11, "{out}");
     let (succeeded, _, err) = run(
         "kubectl",
         &["--kubeconfig", &admin, "create", "-f", "deploy/crds"],
