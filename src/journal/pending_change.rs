@@ -18,6 +18,13 @@ pub struct PendingChange {
 }
 
 impl Sandbox {
+    /// Sets the selections of the attachments in `kept`, which a record of an older release lacks.
+    pub fn set_selections(&mut self, kept: &[(usize, NetworksDigest)]) {
+        for (index, selection) in kept {
+            self.header.attachments[*index].selection = Some(selection.clone());
+        }
+    }
+
     /// Adds attachments that are about to be attached, and records the attachments that are about
     /// to be detached.
     pub fn begin_change(&mut self, removed: Vec<usize>, added: Vec<Attachment>) {

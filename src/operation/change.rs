@@ -166,13 +166,14 @@ fn change_locked(
     sandbox: Sandbox,
     networks: &mut NetworksDigest,
 ) -> Result<Changed, Failure> {
-    let sandbox = settle(context, sandbox)?;
+    let netns = PodNetns::open(Path::new(&sandbox.header.netns))?;
+    let mut links = (context.host.links)(&netns)?;
+    let mut sandbox = settle(context, sandbox, links.as_mut())?;
     let change = prepare(context, &sandbox)?;
     *networks = change.prepared.networks.clone();
     context.note_warnings(&change.prepared.events);
     refuse_problems(&change)?;
-    let netns = PodNetns::open(Path::new(&sandbox.header.netns))?;
-    let mut links = (context.host.links)(&netns)?;
+    sandbox.set_selections(&change.kept);
     if change.removed.is_empty() && change.prepared.attachments.is_empty() {
         return Ok(Changed {
             status: agree(context, sandbox, networks.clone(), links.as_mut())?,
@@ -218,8 +219,13 @@ fn changed(header: &Header, change: &Change) -> Changed {
     }
 }
 
-/// Detaches what an interrupted change has begun. Returns the sandbox without these attachments.
-fn settle(context: &Context<'_>, mut sandbox: Sandbox) -> Result<Sandbox, Failure> {
+/// Detaches what an interrupted change has begun, and publishes the status without it. Returns the
+/// sandbox without these attachments.
+fn settle(
+    context: &Context<'_>,
+    mut sandbox: Sandbox,
+    links: &mut dyn PodLinks,
+) -> Result<Sandbox, Failure> {
     if sandbox.header.change.is_none() {
         return Ok(sandbox);
     }
@@ -227,6 +233,7 @@ fn settle(context: &Context<'_>, mut sandbox: Sandbox) -> Result<Sandbox, Failur
     detach::detach_some(context, &mut sandbox, &unfinished, Detachment::Earlier)?;
     let sandbox = sandbox.end_change(NetworksDigest::default());
     context.host.journal.write(&sandbox)?;
+    publish(context, &sandbox, links, Vec::new())?;
     Ok(sandbox)
 }
 

@@ -70,8 +70,8 @@ pub enum Failure {
     },
     /// The node configuration keeps the networks of running pods in this namespace as they are.
     #[error(
-        "the annotation has changed, but policy.namespaces denies changes of running pods in \
-         namespace {0}; recreate the pod, or set dynamicAttachment to true"
+        "the node configuration denies changes of running pods in namespace {0}; recreate the pod, \
+         or set dynamicAttachment to true"
     )]
     ChangesDenied(String),
     /// A check before the first delegate failed.

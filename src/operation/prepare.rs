@@ -113,13 +113,22 @@ pub(super) fn change(context: &Context<'_>, header: &Header) -> Result<Change, F
     // Kubelet allocated the devices before the pod ran, so there is nothing to wait for.
     let allocation = facts.allocation(context, None);
     let since = Instant::now();
-    let Difference { removed, plan } = facts.difference(context, header, &allocation);
+    let difference = facts.difference(context, header, &allocation);
+    let Difference {
+        removed,
+        kept: matched,
+        plan,
+    } = difference;
     let recorded = header.attachments.iter().enumerate();
     let kept = recorded.filter(|(index, _)| !removed.contains(index));
     let kept: Vec<Attachment> = kept.map(|(_, attachment)| attachment.clone()).collect();
     let prepared = Prepared::of(context, &header.key(), &facts, &allocation, plan, &kept);
     context.host.stopwatch.spent(Phase::Plan, since);
-    Ok(Change { removed, prepared })
+    Ok(Change {
+        removed,
+        kept: matched,
+        prepared,
+    })
 }
 
 /// A change of the networks of a running pod, with the programs of the networks to attach.
@@ -127,6 +136,9 @@ pub(super) fn change(context: &Context<'_>, header: &Header) -> Result<Change, F
 pub struct Change {
     /// The indices of the recorded attachments to detach.
     pub removed: Vec<usize>,
+    /// The recorded attachments that carry out an element of the annotation, each with the digest of
+    /// the element.
+    pub kept: Vec<(usize, NetworksDigest)>,
     /// The attachments to add.
     pub prepared: Prepared,
 }

@@ -4,7 +4,7 @@ use super::planner::Planner;
 use super::warning::PlanWarning;
 use super::{Attachment, Inputs, Plan};
 use crate::cluster::administrators_definitions;
-use crate::npwg::Selection;
+use crate::npwg::{NetworksDigest, Selection};
 
 /// The changes after which the attachments of a running pod agree with its annotation.
 #[derive(Debug, Default)]
@@ -12,6 +12,9 @@ pub struct Difference {
     /// The indices of the recorded attachments to detach, because the pod no longer selects them or
     /// selects them with other requests.
     pub removed: Vec<usize>,
+    /// The recorded attachments that carry out an element of the annotation: the index of each, and
+    /// the digest of the element. A record of an older release lacks the digest.
+    pub kept: Vec<(usize, NetworksDigest)>,
     /// The plan. Its attachments are only those to add.
     pub plan: Plan,
 }
@@ -50,8 +53,8 @@ pub fn difference(
     if !planner.plan.problems.is_empty() {
         planner.plan.attachments.clear();
         return Difference {
-            removed: Vec::new(),
             plan: planner.plan,
+            ..Difference::default()
         };
     }
     let selected = recorded
@@ -60,11 +63,11 @@ pub fn difference(
         .filter(|(_, it)| is_selected(it));
     let selected: Vec<(usize, &Attachment)> = selected.collect();
     let matched = match_all(&selections, &selected);
-    let kept = matched
-        .iter()
-        .flatten()
-        .map(|index| recorded[*index].clone());
-    planner.plan.attachments.extend(kept);
+    let kept = matched.iter().zip(&selections);
+    let kept = kept.filter_map(|(index, selection)| Some(((*index)?, selection.digest())));
+    let kept: Vec<(usize, NetworksDigest)> = kept.collect();
+    let attachments = kept.iter().map(|(index, _)| recorded[*index].clone());
+    planner.plan.attachments.extend(attachments);
     planner.kept = planner.plan.attachments.len();
     planner.continue_names(recorded);
     for (selection, _) in selections
@@ -82,6 +85,7 @@ pub fn difference(
         removed: removed
             .filter(|index| !matched.contains(&Some(*index)))
             .collect(),
+        kept,
         plan: planner.plan,
     }
 }

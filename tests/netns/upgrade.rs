@@ -96,7 +96,7 @@ fn what_a_failed_add_of_one_release_owes_the_other_settles() {
     });
 }
 
-/// The first change is made by this release. The previous release has none.
+/// This release makes the changes. The previous release makes none.
 #[test]
 fn networks_of_a_pod_of_the_previous_release_change_and_the_previous_release_detaches_them() {
     let Some(previous) = std::env::var_os("JACKFIELD_PREVIOUS") else {
@@ -105,22 +105,33 @@ fn networks_of_a_pod_of_the_previous_release_change_and_the_previous_release_det
     let previous = Path::new(&previous);
     let lab = attached(previous);
     lab.definition("demo/extra", &lab.ptp("10.40.0.0/24"));
-    lab.selects_json(&json!([
-        { "name": "management", "interface": "mgmt0" },
-        { "name": "extra" },
-    ]));
     let conf = lab.write("jackfield.conf", &lab.conf().to_string());
     let conf = conf.display().to_string();
     let plugins = crate::lab::real_plugins().display().to_string();
-    let reconcile = ["reconcile", "--conf", &conf, "--cni-path", &plugins];
-    let outcome = lab.cli(&reconcile).run();
-    assert_eq!(outcome.exit, 0, "{outcome}");
+    let reconcile = |expected: &[&str]| {
+        let arguments = ["reconcile", "--conf", &conf, "--cni-path", &plugins];
+        let outcome = lab.cli(&arguments).run();
+        assert_eq!(outcome.exit, 0, "{outcome}");
+        let changes = outcome
+            .stdout
+            .lines()
+            .filter_map(|line| line.split_once("pod demo/web: "));
+        let changes: Vec<&str> = changes.map(|(_, change)| change).collect();
+        assert_eq!(changes, expected, "{outcome}");
+    };
+    reconcile(&[]);
+    let management = json!({ "name": "management", "interface": "mgmt0" });
+    lab.selects_json(&json!([management, { "name": "extra" }]));
+    reconcile(&[
+        "detach network demo/storage (net1)",
+        "attach network demo/extra (net2)",
+    ]);
     assert_eq!(lab.pod.links(), ["eth0", "mgmt0", "net2"]);
-    assert!(
-        !outcome.stdout.contains("network demo/management"),
-        "{outcome}"
-    );
     succeeds(lab.plugin("CHECK").program(previous));
+    lab.selects("extra");
+    reconcile(&["detach network demo/management (mgmt0)"]);
+    lab.selects_json(&json!([management, { "name": "extra" }]));
+    reconcile(&["attach network demo/management (mgmt0)"]);
     succeeds(lab.plugin("DEL").program(previous));
     lab.assert_nothing_left();
 }

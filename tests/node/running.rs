@@ -59,18 +59,26 @@ fn containers(lab: &Lab, pod: &str) -> Vec<String> {
     containers.collect()
 }
 
+/// Prints how long a change takes, and refuses one that takes too long.
+#[track_caller]
+fn timed(networks: &str, change: impl FnOnce()) {
+    let since = Instant::now();
+    change();
+    let took = since.elapsed();
+    let _ = writeln!(std::io::stderr(), "{networks:?}: changed in {took:.1?}");
+    assert!(took < CHANGES_WITHIN, "{networks}: {took:?}");
+}
+
 /// Changes the annotation, and waits until the pod has exactly these interfaces and network-status
 /// names them.
 #[track_caller]
 fn becomes(lab: &Lab, pod: &str, networks: &str, interfaces: &[&str]) {
-    let since = Instant::now();
-    select(lab, pod, networks);
-    eventually(&format!("{pod} has {interfaces:?}"), || {
-        links(lab, pod) == interfaces
+    timed(networks, || {
+        select(lab, pod, networks);
+        eventually(&format!("{pod} has {interfaces:?}"), || {
+            links(lab, pod) == interfaces
+        });
     });
-    let took = since.elapsed();
-    let _ = writeln!(std::io::stderr(), "{networks:?}: changed in {took:.1?}");
-    assert!(took < CHANGES_WITHIN, "{networks}: {took:?}");
     let status = lab.status(pod, interfaces.len());
     let mut named: Vec<&str> = status
         .iter()
@@ -102,12 +110,13 @@ fn a_running_pod_gains_loses_and_replaces_networks_and_its_containers_do_not_not
         {"name": "b", "namespace": lab.namespace, "interface": "net2"},
         {"name": "a", "namespace": lab.namespace, "interface": "pod16477688c0e"},
     ]);
-    select(&lab, "web", &replaced.to_string());
     let label = format!("{}/a", lab.namespace);
-    eventually("the network of that interface is another", || {
-        lab.status("web", 3)
-            .iter()
-            .any(|it| it["name"] == label.as_str())
+    timed(&replaced.to_string(), || {
+        select(&lab, "web", &replaced.to_string());
+        eventually("the network of that interface is another", || {
+            let status = lab.status("web", 3);
+            status.iter().any(|it| it["name"] == label.as_str())
+        });
     });
     becomes(&lab, "web", "", &["eth0"]);
     assert_eq!(containers(&lab, "web"), before);

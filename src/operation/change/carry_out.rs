@@ -14,8 +14,8 @@ use crate::operation::{Context, Failure, Note, default_route, network_status};
 use crate::request::{NodeConfig, Strictness};
 use crate::verify::Masters;
 
-/// Carries out a change and publishes the outcome. If attaching fails, rolls back and publishes the
-/// outcome too. If detaching fails, publishes nothing.
+/// Carries out a change. If attaching fails, detaches the new networks again. Publishes the status of
+/// the attachments that are left, whether the change succeeds or fails.
 pub(super) fn carry_out(
     context: &Context<'_>,
     mut sandbox: Sandbox,

@@ -24,7 +24,10 @@ pub(in crate::operation) fn begin(context: &Context<'_>, answer: &Answer) {
         let is_free = || Lock::take_if_free(&host.lock_dir, &key.container).is_some();
         (host.journal.may_change(&key, &sandbox.networks) && is_free()).then_some(key)
     });
-    for key in differing.take(MOST) {
+    // In random order, so that pods whose annotations change all the time do not keep others waiting.
+    let mut differing: Vec<Key> = differing.collect();
+    fastrand::shuffle(&mut differing);
+    for key in differing.into_iter().take(MOST) {
         if let Err(cause) = (host.start_worker)(context, Work::Change, &key) {
             context.note(Note::NoWorker(key.container, cause));
         }

@@ -112,6 +112,12 @@ fn a_record_of_an_older_release_is_matched_by_its_requests() {
     let difference = running(after).with_inputs(|inputs| difference(inputs, &recorded, true));
     assert_eq!(difference.removed, [1]);
     assert_eq!(names(&difference.plan.attachments), ["net3 pods/a"]);
+    // The next change recognizes the kept attachment by its digest.
+    let [(kept, digest)] = difference.kept.as_slice() else {
+        panic!("{:?}", difference.kept);
+    };
+    assert_eq!(*kept, 2);
+    assert_eq!(Some(digest), attached("b")[1].selection.as_ref());
 }
 
 #[test]
