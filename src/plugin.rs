@@ -8,6 +8,7 @@ pub mod worker;
 
 use std::io::{self, Read};
 use std::process::ExitCode;
+use std::sync::OnceLock;
 use std::time::Instant;
 
 use crate::cluster::{Agent, Cluster, Folder};
@@ -22,6 +23,8 @@ use crate::request::{self, Call, NodeConfig, Request, RequestError, Source, read
 
 /// The directory of the sandbox locks.
 const LOCK_DIR: &str = "/run/jackfield/locks";
+/// Whether the verb succeeded, once the answer to the runtime is about to be written.
+static ANSWERED: OnceLock<bool> = OnceLock::new();
 
 /// Runs the plugin.
 pub fn main() -> ExitCode {
@@ -32,6 +35,7 @@ pub fn main() -> ExitCode {
 
 /// Writes the answer for the runtime. The answer is empty for verbs without a result.
 fn write_answer(outcome: &Result<String, Failure>, version: Version) -> ExitCode {
+    ANSWERED.get_or_init(|| outcome.is_ok());
     match outcome {
         Ok(document) => match console::write(document) {
             Ok(()) => ExitCode::SUCCESS,
@@ -241,9 +245,17 @@ fn supported_versions() -> String {
     serde_json::json!({ "cniVersion": version, "supportedVersions": supported }).to_string()
 }
 
-/// Makes a panic write an error document. The runtime's next DEL cleans up.
+/// Makes a panic write an error document. The runtime's next DEL cleans up. A panic after the answer
+/// goes to stderr instead, and leaves the exit status as the answer requires.
 fn panic_as_json() {
     std::panic::set_hook(Box::new(|panic| {
+        if let Some(succeeded) = ANSWERED.get() {
+            console::say(&format!(
+                "jackfield: defect after the answer: {panic}; report it"
+            ));
+            #[allow(clippy::exit, reason = "the answer must keep its exit status")]
+            std::process::exit(i32::from(!succeeded));
+        }
         let message = format!("defect in jackfield: {panic}; report it and send DEL to clean up");
         let _ = console::write(&cni::Error::new(999, message).to_json(Version::LATEST));
         #[allow(

@@ -18,7 +18,8 @@ pub(super) const FOLDER: &str = "changes";
 /// A change of networks that failed.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct FailedChange {
-    /// The digest of the annotation that Jackfield tried to carry out.
+    /// The digest of the annotation that Jackfield tried to carry out. The default digest if the
+    /// change failed before Jackfield knew the annotation.
     networks: NetworksDigest,
     /// The number of failed attempts for this annotation.
     attempts: u32,
@@ -46,10 +47,11 @@ impl Journal {
     }
 
     /// Whether a change to the annotation with the digest `networks` may be tried now. False if the
-    /// same change failed and its retry is not due yet.
+    /// same change failed, or a change to an unknown annotation, and its retry is not due yet.
     pub fn may_change(&self, key: &Key, networks: &NetworksDigest) -> bool {
         let failed = self.failed_change(key);
-        let failed = failed.filter(|failed| failed.networks == *networks);
+        let unknown = NetworksDigest::default();
+        let failed = failed.filter(|it| it.networks == *networks || it.networks == unknown);
         failed.is_none_or(|failed| is_due(failed.due, now(), LONGEST_WAIT))
     }
 
@@ -104,6 +106,11 @@ mod tests {
         }
         assert!(!journal.may_change(&key(), &tried));
         assert!(journal.may_change(&key(), &other));
+        journal
+            .fail_change(&key(), NetworksDigest::default())
+            .unwrap();
+        let message = "the annotation that failed may be any";
+        assert!(!journal.may_change(&key(), &other), "{message}");
         for _ in 0..20 {
             journal.fail_change(&key(), tried.clone()).unwrap();
         }

@@ -15,7 +15,10 @@ pub(in crate::operation) fn begin(context: &Context<'_>, answer: &Answer) {
     let host = context.host;
     let listed = answer.wants_sandboxes.then(|| list(context)).flatten();
     let differing = &listed.as_ref().unwrap_or(answer).differing;
-    let differing = differing.iter().filter_map(|sandbox| {
+    let mut differing: Vec<_> = differing.iter().collect();
+    // In random order, so that pods whose annotations change all the time do not keep others waiting.
+    fastrand::shuffle(&mut differing);
+    let due = differing.into_iter().filter_map(|sandbox| {
         let key = Key {
             container: sandbox.container.clone(),
             ifname: sandbox.ifname.clone(),
@@ -24,10 +27,7 @@ pub(in crate::operation) fn begin(context: &Context<'_>, answer: &Answer) {
         let is_free = || Lock::take_if_free(&host.lock_dir, &key.container).is_some();
         (host.journal.may_change(&key, &sandbox.networks) && is_free()).then_some(key)
     });
-    // In random order, so that pods whose annotations change all the time do not keep others waiting.
-    let mut differing: Vec<Key> = differing.collect();
-    fastrand::shuffle(&mut differing);
-    for key in differing.into_iter().take(MOST) {
+    for key in due.take(MOST) {
         if let Err(cause) = (host.start_worker)(context, Work::Change, &key) {
             context.note(Note::NoWorker(key.container, cause));
         }
