@@ -10,8 +10,9 @@
 //! ResourceSlices of this node, and the definitions that the node's pods select. It asks kubelet
 //! for the devices of a pod. It has no capability and runs no program.
 //!
-//! Owed writes are statuses and events that the plugin leaves in a directory for the agent to
-//! publish. The agent writes only to that directory and to the directory of its socket.
+//! Owed writes are events, and statuses of pods and ResourceClaims, that the plugin leaves in a
+//! directory for the agent to publish. The agent writes only to that directory and to the directory
+//! of its socket.
 //!
 //! The agent may end at any moment. An ADD that needs the agent then waits up to 10 s for the next
 //! agent.
@@ -85,7 +86,7 @@ pub struct Options {
 ///
 /// # Errors
 /// If the agent cannot start, or if another process removes the directory of owed writes while
-/// the agent runs. The running agent logs every other failure and retries.
+/// the agent runs. No other failure ends a running agent.
 pub fn run(options: Options) -> Result<(), AgentError> {
     // This comes first, while the process has one thread. Later threads inherit the empty
     // capability sets.

@@ -80,7 +80,8 @@ pub struct OtherDriver {
 pub enum Replacement {
     /// The device was recreated at the same address.
     #[error(
-        "it was recreated since (its physical function was reset); Jackfield does not restore it"
+        "it was recreated since the pod got it, for example by a reset of its physical function; \
+         Jackfield does not restore it"
     )]
     Recreated,
     /// The device is missing.

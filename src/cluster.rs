@@ -85,8 +85,8 @@ pub trait Cluster {
     /// When the outcome can be neither published nor kept.
     fn publish(&self, publication: &Publication, until: Instant) -> Result<(), ClusterError>;
 
-    /// Keeps the removal of what an earlier publication wrote for the agent. Does not wait for the
-    /// agent or the API server.
+    /// Stores `removal` on disk for the agent. The agent then removes entries that an earlier
+    /// publication wrote. Does not wait for the agent or the API server.
     fn withdraw(&self, _removal: &Publication) {}
 
     /// Removes the unfinished files of a process that was killed while publishing for the pod.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 /// A problem, as a value that code can examine.
 pub trait Problem: fmt::Debug {
-    /// Returns the text that says what is wrong, without the object, the remedy and a final period.
+    /// Returns the text that says what is wrong, without the remedy and without a final period.
     fn words(&self) -> String;
 
     /// Returns the remedy as an instruction; `None` if there is no remedy.

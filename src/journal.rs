@@ -150,7 +150,7 @@ impl Journal {
     /// Opens the record of `key` for further steps.
     ///
     /// # Errors
-    /// Code 109.
+    /// Code 109 if there is no record, or the record cannot be opened.
     pub fn reopen(&self, key: &Key) -> Result<Entry, JournalError> {
         let path = self.path(key);
         Entry::open(&path).map_err(|cause| JournalError::io("cannot be written", &path, cause))
@@ -160,7 +160,7 @@ impl Journal {
     /// one. The caller holds the lock of the sandbox.
     ///
     /// # Errors
-    /// Code 109. The previous record then stays.
+    /// Code 109 if the new record cannot be written. The previous record then stays.
     pub fn write(&self, sandbox: &Sandbox) -> Result<(), JournalError> {
         let key = sandbox.header.key();
         let path = self.path(&key);
@@ -177,11 +177,11 @@ impl Journal {
         write().map_err(|cause| JournalError::io("cannot be written", &path, cause))
     }
 
-    /// Removes the record of `key`, and the markers of a failed detachment and a failed change. No
-    /// attachment in the record may be left to detach.
+    /// Removes the record of `key`, and the markers of a failed detachment and a failed change. The
+    /// caller must have detached every attachment in the record.
     ///
     /// # Errors
-    /// Code 109.
+    /// Code 109 if the record exists and cannot be removed.
     pub fn forget(&self, key: &Key) -> Result<(), JournalError> {
         self.discard("owed", &key.file_name());
         self.settle_change(key);

@@ -84,7 +84,7 @@ pub enum RequestError {
     /// The configuration cannot be read from stdin.
     #[error(transparent)]
     Stdin(#[from] StdinError),
-    /// A value of the configuration is invalid.
+    /// The node configuration is invalid.
     #[error(transparent)]
     Config(#[from] NodeConfigError),
 }

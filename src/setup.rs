@@ -8,7 +8,7 @@
 //! install ──▶ plan (what the runtime's directory should contain) ──▶ stage, rename ──▶ manifest
 //! guard   ──▶ the same, after every change
 //! uninstall ◀── manifest, journal
-//! doctor  ◀── everything, read only
+//! doctor  ◀── everything
 //! ```
 //!
 //! If an installation fails, the node keeps its previous network (NPWG 1.3 §6.1).

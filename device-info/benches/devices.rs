@@ -1,7 +1,7 @@
-//! Measures questions about a machine with 256 virtual functions, as medians of 200 runs.
+//! Measures how long it takes to read a machine with 256 virtual functions, as medians of 200 runs.
 //!
-//! `cargo bench -p device-info --features fixtures`. Fails if one device takes 1 ms or more, or all
-//! of them 50 ms or more.
+//! Run it with `cargo bench -p device-info --features fixtures`. Fails if reading one device takes
+//! 1 ms or more, or reading all devices takes 50 ms or more.
 #![allow(clippy::print_stdout, reason = "a benchmark is read by people")]
 
 use std::hint::black_box;

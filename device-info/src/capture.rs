@@ -19,9 +19,9 @@ const FORMAT: u32 = 1;
 /// The network hardware of a machine as sysfs, `/dev` and devlink show it. Contains everything that
 /// this crate reads, without the values that identify the machine.
 ///
-/// A capture has substitutes for MACs, GUIDs, switch IDs, and interface names that contain a MAC or
-/// GUID. The same value always has the same substitute, so that equal values stay equal. Names that
-/// people chose, such as those of vDPA devices, stay.
+/// A capture has substitutes for MACs, GUIDs, GIDs and switch IDs, and for a MAC or GUID in an
+/// interface name. The same value always has the same substitute, so that equal values stay equal.
+/// Names that people chose, such as those of vDPA devices, stay.
 ///
 /// [`Capture::build`] writes the capture to a directory. A test reads that directory with
 /// [`Sysfs`](crate::Sysfs) like the original machine.
@@ -97,8 +97,8 @@ impl Capture {
         self.devlink.get(&handle.to_string())
     }
 
-    /// Returns the nodes below the root of sysfs in order, one line each: `path = text`, `path ->
-    /// target`, `path/`.
+    /// Returns the nodes below the root of sysfs by path, one line each: `path = text`, `path ->
+    /// target`, `path/`. The character devices follow, as `/dev/path = major:minor`.
     pub fn lines(&self) -> impl Iterator<Item = String> {
         let sysfs = self.sysfs.iter().map(|(path, node)| match node {
             Node::Text(text) => format!("{path} = {text}"),
@@ -112,8 +112,8 @@ impl Capture {
         sysfs.chain(dev)
     }
 
-    /// Removes a path and everything below it, as if a device had vanished or the kernel lacked an
-    /// attribute.
+    /// Removes a path below the root of sysfs and everything below the path, as if a device had
+    /// vanished or the kernel lacked an attribute.
     pub fn remove(&mut self, path: &str) {
         let below = format!("{path}/");
         self.sysfs

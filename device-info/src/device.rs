@@ -11,7 +11,7 @@ use crate::vdpa::VdpaDevice;
 pub enum Device {
     /// A PCI function: `0000:01:10.0`.
     Pci(PciFunction),
-    /// A vDPA device: a name of the vDPA bus.
+    /// A vDPA device: its name on the vDPA bus.
     Vdpa(VdpaDevice),
     /// A subfunction: `mlx5_core.sf.4`.
     Subfunction(Subfunction),
@@ -34,8 +34,8 @@ impl Sysfs {
     /// (`IFLA_PARENT_DEV_BUS_NAME`, `IFLA_PARENT_DEV_NAME`).
     ///
     /// The parent of a virtio interface is `virtioN`, and the parent of a subfunction's interface
-    /// is `mlx5_core.sf.N`. From the parent this method finds the PCI function, and the vDPA device
-    /// if the function has one.
+    /// is `mlx5_core.sf.N`. From the parent, this method finds the PCI function and, for a virtio
+    /// interface, the vDPA device.
     #[must_use]
     pub fn identity(&self, bus: &str, name: &str) -> DeviceNames {
         use crate::sysfs::path::is_entry_name;
@@ -61,7 +61,8 @@ impl Sysfs {
         }
     }
 
-    /// Finds the vDPA device of a virtio device: its parent directory, or a sibling.
+    /// Finds the vDPA device of a virtio device. The vDPA device is the directory above the virtio
+    /// device, or beside the virtio device.
     fn vdpa_of_virtio(&self, virtio: &Entry) -> Option<String> {
         let parent = virtio.path().parent()?;
         let name = parent.file_name()?.to_str()?;
@@ -92,8 +93,9 @@ pub struct DeviceNames {
 impl DeviceNames {
     /// Returns whether the interface belongs to the device of an identifier.
     ///
-    /// A subfunction is not the PCI function that it is part of. Returns `None` if no name of the
-    /// interface's device is known, or if the identifier has a form that the device plugin chose.
+    /// A subfunction is not the PCI function that it is part of. Returns `None` if the known names
+    /// do not decide the question, for example because a device plugin chose the form of the
+    /// identifier.
     #[must_use]
     pub fn is(&self, id: &str) -> Option<bool> {
         if let Ok(address) = id.parse::<PciAddress>() {

@@ -18,11 +18,12 @@ pub use port::{DevlinkPort, EswitchMode, PortFlavour};
 mod message;
 mod port;
 
-/// How long to wait for an answer. The kernel answers in microseconds, but a driver that reloads
-/// holds its lock for seconds.
+/// How long to wait for each datagram of an answer. The kernel answers in microseconds, but a
+/// driver that reloads holds its lock for seconds.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The maximum number of datagrams in an answer. Each has 4 KiB and holds about 30 ports.
+/// The maximum number of datagrams in an answer. A full one has at least 4 KiB, which is about 30
+/// ports.
 const MAX_DATAGRAMS: usize = 4096;
 
 /// A device's bus and name in devlink: `pci/0000:03:00.0`.
@@ -51,8 +52,8 @@ impl fmt::Display for DevlinkHandle {
 
 /// A socket to devlink in the network namespace of the thread that opened it.
 ///
-/// Calls block for at most two seconds. devlink shows a device only in the network namespace that
-/// owns the device, usually the host's.
+/// A call waits at most two seconds for each datagram of an answer. devlink shows a device only in
+/// the network namespace that owns the device, usually the host's.
 #[derive(Debug)]
 pub struct Devlink {
     socket: Socket,
@@ -66,7 +67,8 @@ impl Devlink {
     /// # Errors
     ///
     /// [`DevlinkError::Absent`] if this kernel has no devlink. This is not a fault, because the
-    /// crate then finds representors through sysfs. Other variants report errors of the socket.
+    /// crate then finds representors through sysfs. Other variants if the socket fails, or if the
+    /// answer is missing, unreadable or a refusal.
     pub fn open() -> Result<Self, DevlinkError> {
         let mut socket = Socket::new(NETLINK_GENERIC).map_err(DevlinkError::socket)?;
         socket.bind_auto().map_err(DevlinkError::socket)?;
@@ -102,7 +104,8 @@ impl Devlink {
     ///
     /// # Errors
     ///
-    /// [`DevlinkError`] if the answer is missing or unreadable.
+    /// [`DevlinkError`] if the socket fails, or if the answer is missing, unreadable or a refusal
+    /// for another reason.
     pub fn eswitch_mode(
         &mut self,
         device: &DevlinkHandle,
@@ -119,7 +122,8 @@ impl Devlink {
     ///
     /// # Errors
     ///
-    /// [`DevlinkError`] if the answer is missing or unreadable.
+    /// [`DevlinkError`] if the socket fails, or if the answer is missing, unreadable or a refusal
+    /// for another reason.
     pub fn ports(&mut self, device: &DevlinkHandle) -> Result<Vec<DevlinkPort>, DevlinkError> {
         // Kernels before 6.6 always dump the ports of all devices.
         match self.ask(&Request::ports(device)) {
@@ -134,7 +138,7 @@ impl Devlink {
     }
 
     /// Returns a device's switch for [`Facts::read`](crate::Facts::read). Returns `None` if devlink
-    /// does not know the device or does not answer.
+    /// reports no switch mode for the device or does not answer.
     pub fn switch(&mut self, device: &DevlinkHandle) -> Option<Switch> {
         Switch::read(self, device)
             .ok()
@@ -216,7 +220,7 @@ pub enum DevlinkError {
     /// No answer came in time.
     #[error("devlink did not answer {0} within 2 s; its driver may be resetting, so try again")]
     Silent(String),
-    /// The answer is not valid netlink.
+    /// The answer is not valid netlink or is too long.
     #[error("devlink's answer to {0} cannot be parsed; report it with the kernel's version")]
     Garbled(String),
 }

@@ -8,9 +8,9 @@ use crate::quoted::Quoted;
 
 /// A GUID of InfiniBand: eight octets, written in lower case with colons between them.
 ///
-/// Reads these forms: `02:00:00:00:00:00:00:3e`, the same with dashes, `0200.0000.0000.003e`,
-/// `020000000000003e`, the same with the prefix `0x`, and `0200:0000:0000:003e` as in sysfs. Writes
-/// only the first form, because ib-sriov-cni compares text.
+/// Reads these forms: `02:00:00:00:00:00:00:3e`, `02-00-00-00-00-00-00-3e`, `0200.0000.0000.003e`,
+/// `020000000000003e`, `0x020000000000003e`, and `0200:0000:0000:003e` as in sysfs. Writes only the
+/// first form, because ib-sriov-cni compares text.
 ///
 /// As with [`MacAddr`](crate::MacAddr), use [`FromStr`] for a *requested* GUID: it refuses zero,
 /// all ones and GUIDs with the group bit. Use [`From<[u8; 8]>`](From) or [`Guid::parse_observed`]
@@ -34,14 +34,14 @@ impl Guid {
         self.0
     }
 
-    /// Returns whether every octet is zero. A VF with such a GUID has no GUID.
+    /// Returns whether every octet is zero. The kernel shows zeros for a VF without a GUID.
     #[must_use]
     pub fn is_zero(self) -> bool {
         self.0 == [0; 8]
     }
 
     /// Returns whether the group bit (bit 0 of the first octet) is set. EUI-64 reserves it for
-    /// groups, so no port's GUID has this bit.
+    /// groups, so no port's GUID has it set.
     #[must_use]
     pub const fn has_group_bit(self) -> bool {
         self.0[0] & 1 == 1

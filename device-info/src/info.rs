@@ -150,9 +150,9 @@ macro_rules! words {
 words! {
     /// The side that creates a vhost-user socket (`DEVINFO 1.1.0 §3.1.5.1`).
     VhostUserMode {
-        /// The host, so the socket must exist.
+        /// The host creates the socket, so the socket must exist after the attachment.
         Client = "client",
-        /// The application in the container, later.
+        /// The application in the container creates the socket later.
         Server = "server",
     }
 }
@@ -160,9 +160,9 @@ words! {
 words! {
     /// The side that creates a memif socket (`DEVINFO 1.1.0 §3.1.6.1`).
     MemifRole {
-        /// The application in the container, later.
+        /// The application in the container creates the socket later.
         Master = "master",
-        /// The host, so the socket must exist.
+        /// The host creates the socket, so the socket must exist after the attachment.
         Slave = "slave",
     }
 }

@@ -15,9 +15,10 @@ use crate::vdpa::VdpaDriver;
 
 /// A machine's network hardware, as this network namespace shows it.
 ///
-/// Reading takes at most 40 system calls for each function with a representor and an RDMA device.
-/// 256 virtual functions take a few milliseconds. `None` and empty lists mean "missing or not
-/// known". `remarks` has one line for each value that the crate could not read.
+/// With devlink, reading takes at most 40 system calls in sysfs for each function with a
+/// representor and an RDMA device. 256 virtual functions take less than 50 ms. `None` and empty
+/// lists mean "missing or not known". `remarks` has one line for each value that the crate could
+/// not read.
 ///
 /// ```
 /// use device_info::{Devlink, Inventory, Sysfs};
@@ -195,7 +196,8 @@ impl Inventory {
         inventory
     }
 
-    /// Reads all functions by address, so that a physical function precedes its virtual functions.
+    /// Reads all functions in the order of their addresses, so that a physical function precedes
+    /// its virtual functions.
     fn read_functions(
         &mut self,
         sysfs: &Sysfs,

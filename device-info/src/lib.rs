@@ -40,26 +40,26 @@
 //!   more than 4 KiB in an attribute, text that is not a number).
 //! - **Current.** Every method reads sysfs when it is called. The crate caches nothing. A device
 //!   that vanishes between two calls is unknown from then on.
-//! - **Bounded.** The crate reads an attribute once, and at most 4 KiB of it. It reads links one at
-//!   a time and never follows them recursively, because physical and virtual functions link to each
-//!   other. One device takes at most 60 system calls, whatever the number of devices. An
-//!   [`Inventory`] takes at most 40 for each function. Tests enforce both limits. With 256 VFs, the
-//!   crate resolves one device in less than 1 ms, and all of them in less than 50 ms (`cargo bench
-//!   --features fixtures`). Without devlink, the crate finds a representor by reading the port name
-//!   of each interface of the switch. This takes three system calls for each interface, and no
-//!   longer than these times.
+//! - **Bounded.** The crate reads an attribute with a single `read`, and at most 4 KiB of it. It
+//!   reads links one at a time and never follows them recursively, because physical and virtual
+//!   functions link to each other. One device takes at most 60 system calls in sysfs, whatever the
+//!   number of devices. An [`Inventory`] takes at most 40 for each function. Tests enforce both
+//!   limits. With 256 VFs, the crate reads one device in less than 1 ms, and all devices in less
+//!   than 50 ms (`cargo bench --features fixtures`). Without devlink, the crate finds a representor
+//!   by reading the port name of each interface of the switch. This takes three more system calls
+//!   for each interface. The limits in milliseconds hold without devlink too.
 //!
 //! # Errors
 //!
 //! Each part of the API has its own error type ([`PciAddressError`], [`MacError`], [`GuidError`],
 //! [`DeviceInfoError`], [`CompletionError`], [`SocketError`], [`StoreError`], [`DevlinkError`],
-//! [`CaptureError`]). Every message is one line with the object, the value and the remedy. Messages
-//! quote and shorten values that come from outside. The crate does not panic.
+//! [`CaptureError`]). Every message is one line with the object, the value and, if there is one,
+//! the remedy. Messages quote and shorten values that come from outside. The crate does not panic.
 //!
 //! # Units and forms
 //!
-//! An address has one text form, in lower case with colons, because other plugins compare text. VFs
-//! and subfunctions are numbered from 0, ports of RDMA devices from 1. Sizes are in bytes.
+//! The crate writes each address in only one form, in lower case with colons, because other plugins
+//! compare text. VFs are numbered from 0, ports of RDMA devices from 1. Sizes are in bytes.
 //!
 //! # Sources
 //!

@@ -58,8 +58,8 @@ impl MacAddr {
     ///
     /// # Errors
     ///
-    /// [`MacError`] if the text is not six octets in hexadecimal with colons or dashes between
-    /// them, nor of the form `0200.0000.0001`.
+    /// [`MacError`] if the text has none of the forms `02:00:00:00:00:01`, `02-00-00-00-00-01` and
+    /// `0200.0000.0001`.
     pub fn parse_observed(text: &str) -> Result<Self, MacError> {
         octets::parse(text)
             .map(Self)

@@ -47,8 +47,8 @@ impl Sysfs {
         Entry::linked(self, DEVICES, &address.to_string()).map(PciFunction::from_entry)
     }
 
-    /// Returns all functions, in the order of their addresses. Takes two system calls for the list
-    /// and one for each function.
+    /// Returns all functions, in the order of their addresses. Takes one system call for each
+    /// function, and a few for the list.
     #[must_use]
     pub fn pci_functions(&self) -> Vec<PciFunction> {
         self.pci_addresses()

@@ -30,14 +30,14 @@ pub enum PhysPortName {
     },
     /// The representor of a physical function.
     Pf {
-        /// The host of the function; `None` for this one.
+        /// The controller of the function's host; `None` for this host.
         controller: Option<u32>,
         /// The physical function's number.
         pf: u32,
     },
     /// The representor of a virtual function.
     Vf {
-        /// The host of the function; `None` for this one.
+        /// The controller of the function's host; `None` for this host.
         controller: Option<u32>,
         /// The physical function's number.
         pf: u32,
@@ -46,7 +46,7 @@ pub enum PhysPortName {
     },
     /// The representor of a subfunction.
     Sf {
-        /// The host of the function; `None` for this one.
+        /// The controller of the function's host; `None` for this host.
         controller: Option<u32>,
         /// The physical function's number.
         pf: u32,

@@ -10,9 +10,9 @@ const CUT: &str = "…";
 ///
 /// Characters that act on a terminal, end a line, or hide or reorder other text become visible
 /// escapes: `\n`, `\u{1b}`, `\u{202e}`. These are controls (C0, DEL, C1), format characters
-/// (bidirectional overrides, zero width), line and paragraph separators, and characters without a
-/// glyph. In a long text, `…` replaces the middle and not the end, because a message ends with its
-/// remedy.
+/// (bidirectional overrides, zero width), line and paragraph separators, combining marks, and
+/// characters without a glyph. In a long text, `…` replaces the middle and not the end, because a
+/// message ends with its remedy.
 ///
 /// Printable text stays unchanged, so that escaping twice has no effect. Backslashes are not
 /// escaped.

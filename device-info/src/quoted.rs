@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-/// The maximum length of a foreign value in a message: enough to recognize the value, not enough to
-/// flood a log.
+/// The maximum length of a foreign value in a message, in characters: enough to recognize the
+/// value, not enough to flood a log.
 const SHOWN: usize = 96;
 
 /// A foreign value for a message: in quotes, with control characters escaped, and cut if it is

@@ -11,8 +11,8 @@ const DEVICES: &str = "class/infiniband";
 
 /// An RDMA device, such as `mlx5_0` or `rxe0`.
 ///
-/// The name of the device changes when its driver is bound again. With exclusive RDMA namespaces,
-/// only one network namespace shows the device.
+/// The name of the device may change when its driver is bound again. With exclusive RDMA
+/// namespaces, only one network namespace shows the device.
 #[derive(Clone, Debug)]
 pub struct RdmaDevice(Entry);
 
@@ -23,7 +23,7 @@ pub struct RdmaPort {
     pub number: u32,
     /// `InfiniBand` or `Ethernet`.
     pub link_layer: Option<String>,
-    /// The port GUID, the lower half of the first GID. The port GUID differs from the node GUID.
+    /// The port GUID, the lower half of the first GID. The port GUID may differ from the node GUID.
     /// `None` on Ethernet, where a GID comes from a MAC or an IP address.
     pub guid: Option<Guid>,
 }

@@ -60,8 +60,8 @@ impl DeviceInfoDir {
     ///
     /// # Errors
     ///
-    /// [`StoreError`] for an invalid name, for a file that is unsafe or incomplete, and for a file
-    /// that describes a different device.
+    /// [`StoreError`] for an invalid name, for a file that is unsafe, unreadable or incomplete, and
+    /// for a file that describes a different device.
     pub fn read_dp(
         &self,
         resource: &str,
@@ -84,7 +84,7 @@ impl DeviceInfoDir {
     ///
     /// # Errors
     ///
-    /// [`StoreError`] if the file cannot be written.
+    /// [`StoreError`] for an invalid name, or if the file cannot be written.
     pub fn write_dp(
         &self,
         resource: &str,
@@ -98,7 +98,7 @@ impl DeviceInfoDir {
     ///
     /// # Errors
     ///
-    /// [`StoreError`] if the file cannot be removed.
+    /// [`StoreError`] for an invalid name, or if the file cannot be removed.
     pub fn remove_dp(&self, resource: &str, device_id: &str) -> Result<(), StoreError> {
         self.remove(DP, DpFileName::new(resource, device_id)?.as_str())
     }
@@ -123,7 +123,7 @@ impl DeviceInfoDir {
     ///
     /// # Errors
     ///
-    /// [`StoreError`] for a file that is unsafe or incomplete.
+    /// [`StoreError`] for a file that is unsafe, unreadable or incomplete.
     pub fn read_cni(&self, name: &CniFileName) -> Result<Option<WireDeviceInfo>, StoreError> {
         self.read(CNI, name.as_str())
     }
@@ -154,7 +154,8 @@ impl DeviceInfoDir {
     ///
     /// # Errors
     ///
-    /// [`StoreError::Name`] for a path that is not directly in the directory.
+    /// [`StoreError::Name`] for a path that is not directly in the directory, and for a name that
+    /// starts with a dot.
     pub fn cni_name(&self, path: &Path) -> Result<CniFileName, StoreError> {
         let name = path
             .strip_prefix(self.base.join(CNI))

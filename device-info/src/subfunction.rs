@@ -10,9 +10,9 @@ const DEVICES: &str = "bus/auxiliary/devices";
 
 /// A subfunction of a PCI function. It is a device on the auxiliary bus: `mlx5_core.sf.4`.
 ///
-/// The kernel chooses the number in the name. This number changes each time the subfunction is
-/// created. The owner of the subfunction chooses [`Subfunction::number`]. A subfunction has no PCI
-/// address.
+/// The kernel chooses the number in the name. This number may change when the subfunction is
+/// created again. The owner of the subfunction chooses [`Subfunction::number`]. A subfunction has
+/// no PCI address.
 #[derive(Clone, Debug)]
 pub struct Subfunction(Entry);
 

@@ -34,7 +34,8 @@ impl Switch {
     ///
     /// # Errors
     ///
-    /// [`DevlinkError`] if an answer is missing or unreadable.
+    /// [`DevlinkError`] if the socket fails, or if an answer is missing, unreadable or a refusal
+    /// for a reason other than a missing device or switch.
     pub fn read(devlink: &mut Devlink, device: &DevlinkHandle) -> Result<Self, DevlinkError> {
         let mode = devlink.eswitch_mode(device)?;
         let ports = if mode == Some(EswitchMode::Switchdev) {
@@ -89,9 +90,10 @@ impl Switch {
 impl PciFunction {
     /// Returns the representor of this virtual function in the switch of its physical function.
     ///
-    /// Uses the ports of `switch` if there are any. Otherwise finds the interface in sysfs with the
-    /// same `phys_switch_id` and a `phys_port_name` that contains the numbers of both functions.
-    /// Returns `None` in legacy mode, and if not exactly one interface matches.
+    /// Uses the ports of `switch` if there are any. Otherwise finds the interface in sysfs that has
+    /// the `phys_switch_id` of the physical function's interface, and whose `phys_port_name`
+    /// contains the numbers of both functions. Returns `None` if `switch` is in legacy mode, and if
+    /// not exactly one interface matches.
     #[must_use]
     pub fn representor(&self, switch: Option<&Switch>) -> Option<String> {
         let of = FunctionNumber::Vf(self.vf_index()?);

@@ -1,4 +1,4 @@
-//! Tests of the readers on whole machines, one for each fact.
+//! Tests of the readers on whole machines.
 
 mod pci;
 mod properties;

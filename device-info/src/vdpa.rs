@@ -46,8 +46,9 @@ impl Sysfs {
             .collect()
     }
 
-    /// Returns the vDPA devices directly below a device. Looks only at names that are in both
-    /// directories, so that the cost does not grow with the number of the node's vDPA devices.
+    /// Returns the vDPA devices directly below a device. Reads only links whose names are in both
+    /// directories, so that the number of system calls does not grow with the number of the node's
+    /// vDPA devices.
     pub(crate) fn vdpa_devices_below(&self, parent: &Entry) -> Vec<VdpaDevice> {
         let on_bus = self.names(DEVICES);
         if on_bus.is_empty() {
@@ -139,7 +140,7 @@ impl VdpaDevice {
         }
     }
 
-    /// Returns its network interface in this network namespace, if it is a virtio device here.
+    /// Returns its network interface in this network namespace, if the device is on `virtio_vdpa`.
     #[must_use]
     pub fn netdev(&self) -> Option<String> {
         let virtio = self.virtio_device()?;

@@ -2,8 +2,8 @@
 //! changed.
 //!
 //! Each DEL, and each successful ADD or change of a running pod's networks, reports its sandbox.
-//! After the agent has restarted, the next STATUS sends the list of all sandboxes. The agent reads
-//! no journal.
+//! After the agent has restarted, the next STATUS sends the list of all sandboxes, because the
+//! agent does not read the journal.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -32,13 +32,15 @@ struct Attached {
     pod: PodName,
     /// The digest of the annotation with which the attachments agree.
     networks: NetworksDigest,
-    /// When the annotation changed, and its digest; `None` while the attachments agree with it.
+    /// When the agent learned of a changed annotation, and the annotation's digest; `None` while
+    /// the attachments agree with the annotation.
     changed: Option<(Instant, NetworksDigest)>,
 }
 
 impl AttachedSandboxes {
-    /// Takes the report of a call, and compares its sandbox with the pods in `pods`. Returns how long
-    /// the annotation differed from the attachments, if the call has just changed the attachments.
+    /// Takes the report of a call, and compares the reported sandbox with its pod in `pods`.
+    /// Returns how long the annotation had differed from the attachments before the report.
+    /// Returns `None` if it had not differed, or if the sandbox is detached.
     pub(super) fn report(
         &self,
         sandbox: SandboxNetworks,
@@ -68,7 +70,7 @@ impl AttachedSandboxes {
         before?.changed.map(|(since, _)| since.elapsed())
     }
 
-    /// Takes a part of the list of all sandboxes.
+    /// Takes a part of the list of all sandboxes. `is_last` is set for the last part.
     pub(super) fn list(
         &self,
         list: Vec<SandboxNetworks>,
@@ -94,7 +96,8 @@ impl AttachedSandboxes {
         }
     }
 
-    /// Adds to an answer the sandboxes whose pods have a changed annotation.
+    /// Adds to an answer the sandboxes whose pods have a changed annotation, and whether the agent
+    /// needs the list of all sandboxes.
     pub(super) fn complete(&self, answer: &mut Answer) {
         answer.wants_sandboxes = !self.is_listed.get();
         let attached = self.attached.borrow();

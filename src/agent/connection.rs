@@ -42,7 +42,7 @@ impl ApiConnection {
     }
 
     /// Reads the credentials every [`FRESH_FOR`] and never returns. Kubelet writes a new token well
-    /// before the current token expires. If the API server refuses the credentials all the same,
+    /// before the current token expires. If the API server still refuses the credentials,
     /// [`ApiConnection::renew`] reads them again.
     pub(super) async fn keep_fresh(self: Rc<Self>) {
         loop {
@@ -57,7 +57,7 @@ impl ApiConnection {
     }
 
     /// Reads the credentials again after the API server refused them. If the token has expired, its
-    /// file contains a new token by now.
+    /// file already contains a new token.
     pub(super) async fn renew(&self) -> Result<(), ApiError> {
         let server = open(self.kubeconfig.as_deref(), &self.node).await?;
         *self.server.borrow_mut() = server;

@@ -1,8 +1,9 @@
 //! The cache of the definitions that pods of this node select, within a memory budget.
 //!
-//! The agent reads a definition when a pod first selects it, and keeps it until the watch reports a
-//! change. The agent watches only the metadata of definitions, from the current resource version
-//! on. The watch needs no list, so its cost does not depend on the number of definitions.
+//! The agent reads a definition when a pod first selects it. The cache keeps the definition until
+//! the watch reports a change or is lost, or until the budget is exhausted. The agent watches only
+//! the metadata of definitions, from the current resource version on. The watch needs no list, so
+//! its cost does not depend on the number of definitions.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -52,8 +53,8 @@ impl CachedDefinition {
 
 /// The result of reading a definition for the cache: the definition and its resource version.
 pub(super) type ReadOutcome = Result<(CachedDefinition, String), Rc<LookupError>>;
-/// A pending read of a definition. The first task that needs the definition sends the request to the
-/// API server. Other tasks wait for the same outcome.
+/// A pending read of a definition. The first task that needs the definition sends the request to
+/// the API server. Other tasks wait for the same outcome.
 pub(super) type Reading = Rc<OnceCell<ReadOutcome>>;
 
 #[derive(Debug)]
@@ -113,8 +114,8 @@ impl DefinitionCache {
         Rc::clone(readings.entry(object.clone()).or_default())
     }
 
-    /// Ends a read and keeps its definition. Drops the definition instead if it changed during the
-    /// read or if there is no watch.
+    /// Ends a read. Keeps the definition if the read succeeded, the definition did not change
+    /// meanwhile, and there is a watch.
     pub(super) fn read(&self, object: &ObjectRef, reading: &Reading) {
         let mut readings = self.readings.borrow_mut();
         if !readings

@@ -18,7 +18,7 @@ use crate::diagnostic;
 pub enum AgentError {
     /// The agent cannot give up its capabilities.
     Privileges(#[from] PrivilegeError),
-    /// The event loop, a thread or a signal handler cannot be started.
+    /// The agent cannot start its event loop or a thread, or cannot handle a signal.
     Runtime(#[source] io::Error),
     /// The directory of owed writes cannot be created or used.
     Directory {

@@ -52,7 +52,7 @@ pub(super) struct Metrics {
 }
 
 impl Metrics {
-    /// Registers all metrics.
+    /// Creates and registers all metrics.
     pub(super) fn new() -> Metrics {
         let mut registry = Registry::default();
         registry.register_collector(Box::new(Process::start()));
@@ -65,9 +65,8 @@ impl Metrics {
         build.get_or_create(&release).set(1);
         // 50 µs to 1.6 s.
         let answer_times = Histogram::new(exponential_buckets(0.000_05, 2.0, 16));
-        // From an eighth of a second to 17 minutes. The runtime calls STATUS every few seconds.
+        // 0.125 s to 17 minutes. The runtime calls STATUS, which starts changes, every few seconds.
         let changes = Histogram::new(exponential_buckets(0.125, 2.0, 14));
-        // 50 µs to 1.6 s.
         Metrics {
             questions: add(ours, "questions", "Questions that the plugin asked"),
             answer_time: add_time(ours, "answer", "Time to answer a question", answer_times),

@@ -1,6 +1,6 @@
 //! The owed writes by pod: the statuses and events that the API server does not have yet.
 //!
-//! The agent keeps only the names of their files in memory, because the directory may contain more
+//! Of each file, the agent keeps only the name in memory, because the directory may contain more
 //! than fits into memory. The agent reads one file at a time.
 
 use std::cell::RefCell;

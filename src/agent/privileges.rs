@@ -16,7 +16,7 @@ pub(super) fn give_up() -> Result<(), PrivilegeError> {
     // program.
     nix::sys::prctl::set_no_new_privs()?;
     // Only a process with CAP_SETPCAP may shrink the bounding set. Without CAP_SETPCAP, the set can
-    // stay, because `no_new_privs` keeps the process from gaining its capabilities.
+    // stay, because `no_new_privs` keeps the process from gaining the capabilities in the set.
     if caps::has_cap(None, CapSet::Effective, Capability::CAP_SETPCAP).unwrap_or(false) {
         let bounding = caps::read(None, CapSet::Bounding)?;
         for capability in bounding {

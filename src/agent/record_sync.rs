@@ -13,8 +13,8 @@ use tracing::warn;
 
 use super::AgentError;
 
-/// The most records that wait for the thread. The agent does not sync further records. The kernel
-/// writes further records back later.
+/// The most records that wait for the thread. The agent does not sync further records, and the
+/// kernel writes them to disk later.
 const WAITING: usize = 256;
 
 /// Syncs records in the order in which they arrive.

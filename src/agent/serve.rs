@@ -33,8 +33,8 @@ const CONNECTIONS: usize = 512;
 /// The time limit for the first message of a connection, for the remaining bytes of a message that
 /// has begun, and for sending a message.
 const ARRIVAL: Duration = Duration::from_secs(5);
-/// The time limit for each further message of a connection. It is longer than the longest deadline
-/// of an ADD.
+/// The time limit for each further message of a connection. It is longer than the default deadline
+/// of an ADD, because a plugin keeps its connection during the ADD.
 const PATIENCE: Duration = Duration::from_secs(600);
 /// The shortest absence of the agent that causes an event, in seconds. An upgrade takes less time.
 const LONG_SILENCE: u64 = 60;
@@ -159,8 +159,8 @@ impl PluginService {
         }
     }
 
-    /// Counts a finished call, logs its failure, and creates an event after a long absence of the
-    /// agent.
+    /// Counts a finished call, takes the report about its sandbox, logs its failure, and creates an
+    /// event after a long absence of the agent.
     fn over(&self, mut figures: Figures) {
         self.knowledge.metrics.over(&figures);
         let reported = figures.sandbox.take();
@@ -189,7 +189,7 @@ impl PluginService {
         }
     }
 
-    /// Answers a question and returns whether the plugin received the answer.
+    /// Answers a question and returns whether the agent could send the answer.
     async fn answer(&self, question: &Question, stream: &mut UnixStream) -> bool {
         let began = Instant::now();
         let node = Some(self.knowledge.node.as_str());
@@ -264,7 +264,8 @@ fn receive_with_descriptor(
     Ok((read, descriptor))
 }
 
-/// Sends a message and returns whether the plugin received it in time.
+/// Sends a message, or a refusal if the message is too large. Returns whether the agent could send
+/// it within [`ARRIVAL`].
 pub(super) async fn send(stream: &mut UnixStream, message: &FromAgent) -> bool {
     let frame = frame::encode(message, MAX_FROM_AGENT).or_else(|error| {
         let refusal =
@@ -277,7 +278,7 @@ pub(super) async fn send(stream: &mut UnixStream, message: &FromAgent) -> bool {
     }
 }
 
-/// Sends the bytes of a message and returns whether the plugin received them in time.
+/// Sends the bytes of a message and returns whether the agent could send them within [`ARRIVAL`].
 pub(super) async fn send_frame(stream: &mut UnixStream, frame: &[u8]) -> bool {
     matches!(
         tokio::time::timeout(ARRIVAL, stream.write_all(frame)).await,

@@ -27,7 +27,7 @@ use objects::ObjectWatch;
 /// The longest pause after repeated failures. The pause protects an API server that is starting
 /// while the agents of all nodes wait for it.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
-/// The longest pause before a retry for a kind that the cluster does not have.
+/// The longest pause before a retry for a kind that the API server does not serve.
 const ABSENT_PAUSE: Duration = Duration::from_secs(10);
 /// The longest pause before the agent reads the credentials again after a refusal.
 const CREDENTIALS_PAUSE: Duration = Duration::from_secs(5);
@@ -36,8 +36,8 @@ const SHORTEST: Duration = Duration::from_secs(1);
 /// The HTTP status for a resource version that the API server no longer has.
 const GONE: u16 = 410;
 
-/// Watches the pods of this node and never returns. A list or an event shows that the API server
-/// answers. The publisher then retries owed writes.
+/// Watches the pods of this node and never returns. A list or an event ends the publisher's pause,
+/// because it shows that the API server answers.
 pub(super) async fn pods(
     knowledge: Rc<Knowledge>,
     publisher: Rc<Publisher>,

@@ -16,6 +16,6 @@ pub(super) trait WatchTarget {
     /// Notes that the watch may have missed events and has to begin again.
     fn lose(&self);
 
-    /// Notes that the cluster does not have the kind of the objects.
+    /// Notes that the API server does not serve objects of this kind.
     fn none_served(&self);
 }

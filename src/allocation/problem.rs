@@ -256,7 +256,7 @@ pub enum CheckpointCause {
     /// The file is not valid JSON, for example because it is incomplete.
     #[error("is not valid JSON: {0}")]
     Torn(ParserError),
-    /// A value has an unexpected type.
+    /// A value has an unexpected type, or a required key is missing.
     #[error("is of an unknown version: {0}")]
     UnknownType(ParserError),
     /// The file has neither of the documented keys.

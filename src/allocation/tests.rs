@@ -1,5 +1,5 @@
-//! kubelet's records, of Kubernetes 1.36 and broken ones, and the assignment of devices to
-//! networks.
+//! Tests that Jackfield reads kubelet's records, from Kubernetes 1.36 and broken ones, and assigns
+//! devices to networks.
 
 use super::claims::Claims;
 use super::*;
@@ -7,7 +7,7 @@ use crate::kubelet::DynamicDevice;
 
 /// One pod with one VF.
 const ONE: &[u8] = include_bytes!("tests/checkpoint.json");
-/// The pod of [`ONE`] is deleted, but its entry still exists. Two other pods were added since.
+/// The pod of [`ONE`] is deleted, but its entry still exists. Two other pods have been added.
 const AFTER_DELETE: &[u8] = include_bytes!("tests/checkpoint-after-delete.json");
 const DELETED: &str = "5fac4d5d-c6b3-4633-affe-85d5405ab3b9";
 const TWO_NICS: &str = "645641fa-cd52-4e36-bca9-62fe3b2d4119";

@@ -80,13 +80,13 @@ fn usage(inventory: &Inventory, journal: &Journal) -> Usage {
     let users = match journal.device_users() {
         Ok(users) => users,
         Err(cause) => {
-            note(&format!("{cause}; shown without pods and orphans"));
+            note(&format!("{cause}; the output lacks pods and orphans"));
             return Usage::default();
         }
     };
     let orphans = orphans(inventory, &users, devices_in_all_namespaces);
     let orphans = orphans.unwrap_or_else(|cause| {
-        note(&format!("{cause}; shown without orphans"));
+        note(&format!("{cause}; the output lacks orphans"));
         Vec::new()
     });
     orphans.iter().for_each(|orphan| report(orphan));

@@ -124,8 +124,8 @@ fn proofs(attachment: &Attachment) -> impl Iterator<Item = String> {
     let ips = requested.ips.iter().map(|ip| format!("address {ip}"));
     let mac = requested.mac.map(|mac| format!("MAC {mac}"));
     let guid = requested.guid.map(|guid| format!("GUID {guid}"));
-    // Only the device plugin understands the ID of a device that has no driver, so verification
-    // cannot compare this ID.
+    // `driver` is `None` for an ID in the device plugin's own format. Verification cannot compare
+    // such an ID with the kernel's devices.
     let device = attachment.device.iter().filter(|it| it.driver.is_some());
     let device = device.map(|device| format!("that it is device {}", device.id));
     let function = IntendedFunction::of(&attachment.config, requested);

@@ -1,5 +1,6 @@
-//! `reconcile`: changes the networks of running pods, so that they agree with the annotations. For
-//! people, and for runtimes that do not call STATUS, which otherwise starts these changes.
+//! `reconcile`: changes the networks of running pods, so that they agree with the annotations. A
+//! STATUS call of the runtime starts the same changes. The command is for people, and for nodes
+//! whose runtime does not call STATUS.
 
 use serde_json::{Value, json};
 

@@ -67,7 +67,7 @@ pub(super) fn change(args: &WorkerArgs) -> Result<(), CommandError> {
 /// Leaves the session of the runtime, so that no signal to that session ends this process, and
 /// reads the node configuration.
 fn read_conf() -> Result<RawObject, RequestError> {
-    // This process is no group leader, so the call succeeds.
+    // This process is not a process group leader, so the call succeeds.
     let _ = rustix::process::setsid();
     let stdin = read_stdin(io::stdin().lock())?;
     RawObject::parse_stdin(&stdin).map_err(RequestError::of_stdin)

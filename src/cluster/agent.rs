@@ -34,7 +34,7 @@ use super::{
 pub const AGENT_WAIT: Duration = Duration::from_secs(10);
 /// The time limit for one answer of the agent. The agent may have to ask the API server first.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
-/// The pause between two attempts to reach the agent.
+/// The pause between two attempts to reach the agent, and the time limit for announcing a question.
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// The most sandboxes in one message, so that even the longest names fit into the message.
@@ -62,9 +62,10 @@ pub struct Agent {
     stream: RefCell<Option<AgentConnection>>,
     /// An announced question, and the connection over which its answer will arrive.
     announced: RefCell<Option<(ToAgent, AgentConnection)>>,
-    /// Whether the plugin found no agent. The rest of the call then publishes to the API server.
+    /// Whether a kubeconfig is configured and no agent listened. The rest of the call then
+    /// publishes to the API server.
     agent_is_away: Cell<bool>,
-    /// Whether the call has kept a publication on disk without notifying the agent yet.
+    /// Whether the call has written a publication to disk and not yet notified the agent.
     owes: Cell<bool>,
 }
 
@@ -98,8 +99,8 @@ impl Agent {
     /// messages.
     fn exchange(&self, message: &ToAgent, until: Instant) -> Result<FromAgent, ClusterError> {
         let announced = self.announced.borrow_mut().take();
-        // If a different question was announced, the first answer on that connection belongs to the
-        // announced question. So that connection is closed.
+        // If a different question was announced, the first answer on its connection belongs to the
+        // announced question. The plugin closes this connection and uses a new one.
         let stream = match announced {
             Some((announced, stream)) if announced == *message => stream,
             Some((_, stream)) => {
@@ -151,15 +152,16 @@ impl Agent {
             .iter()
             .filter_map(|message| frame::encode(message, MAX_TO_AGENT).ok());
         let frames = frames.collect::<Vec<_>>().concat();
-        // Messages that do not fit into the socket's buffer are lost.
         let send = |stream: &UnixStream| connection::send_with(stream, &frames, record());
         let is_sent = kept
             .is_some_and(|stream| stream.set_nonblocking(true).is_ok() && send(&stream).is_ok());
-        // If the agent was restarted since it answered, the new agent gets the messages.
+        // Uses a new connection if the agent was restarted since it answered. Messages that do not
+        // fit into the buffer of the new socket are lost.
         if !is_sent && let Ok(stream) = self.open(Purpose::Telling) {
             let _ = send(&stream);
         }
-        // The connection stays open until this process ends. When it closes, the agent publishes.
+        // The agent publishes when the connection closes. `opened` keeps the connection open until
+        // this process ends.
     }
 }
 
@@ -278,8 +280,9 @@ impl Cluster for Agent {
     }
 
     fn withdraw(&self, removal: &Publication) {
-        // On a node with a kubeconfig there may be no agent, and the plugin does not wait for the
-        // API server here. The API server drops the entries when it deallocates the claim.
+        // On a node with a kubeconfig there may be no agent. Without an agent, the plugin drops the
+        // removal and does not wait for the API server. The API server drops the entries when it
+        // deallocates the claim.
         let has_agent = self.api.is_none() || self.open(Purpose::Telling).is_ok();
         if has_agent && self.owed.keep(removal).is_ok() {
             self.owes.set(true);

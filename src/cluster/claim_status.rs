@@ -1,4 +1,4 @@
-//! What a pod's interfaces show in the status of its ResourceClaims (`resource.k8s.io/v1`, KEP-4817).
+//! A pod's interfaces in the status of its ResourceClaims (`resource.k8s.io/v1`, KEP-4817).
 
 use serde::{Deserialize, Serialize};
 
@@ -42,7 +42,8 @@ pub struct DeviceStatus {
     pub pool: String,
     /// The device's name in the pool.
     pub device: String,
-    /// The share of a device that several claims share. Only the claim's allocation has it.
+    /// The ID of the claim's share, if several claims share the device. Only the claim's allocation
+    /// contains this ID.
     #[serde(rename = "shareID", skip_serializing_if = "Option::is_none")]
     pub share_id: Option<String>,
     /// The interface on the device.

@@ -83,8 +83,8 @@ pub fn read(path: &Path) -> Result<OnDisk, ConfDirError> {
 ///
 /// # Errors
 /// When the folder or a `.conf` file in it cannot be read, or when such a file is not a plugin's
-/// configuration. The file is not skipped, because the network would behave differently without its
-/// plugin.
+/// configuration. This function does not skip the file, because the network would behave
+/// differently without the plugin.
 pub fn with_sibling_plugins(found: OnDisk) -> Result<OnDisk, ConfDirError> {
     // The caller parses a broken list again and reports the error.
     let Ok(mut list) = RawObject::parse_configuration(found.text.as_bytes()) else {

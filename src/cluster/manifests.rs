@@ -78,7 +78,7 @@ fn first_line(error: &serde_norway::Error) -> String {
     text.lines().next().unwrap_or_default().to_owned()
 }
 
-/// The documents of a folder, and an error for each document that cannot be read.
+/// The documents of a folder, and an error for each file or document that cannot be read.
 #[derive(Debug, Default)]
 pub(super) struct Manifests {
     pub(super) documents: Vec<Manifest>,

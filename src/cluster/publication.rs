@@ -1,4 +1,5 @@
-//! What Jackfield publishes about a pod in the cluster: the network-status and events.
+//! What Jackfield publishes about a pod in the cluster: the network-status, events, and the status
+//! of the pod's ResourceClaims.
 
 use std::collections::HashSet;
 
@@ -21,8 +22,8 @@ pub const MAX_STATUS: usize = 192 * 1024;
 /// networks.
 pub const MAX_CLAIMS: usize = 128;
 
-/// The network-status and events of a pod, within [`MAX_EVENTS`], [`MAX_MESSAGE`] and
-/// [`MAX_STATUS`].
+/// The network-status and events of a pod, and the status of its ResourceClaims, within
+/// [`MAX_EVENTS`], [`MAX_MESSAGE`], [`MAX_STATUS`] and [`MAX_CLAIMS`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(from = "Unbounded")]
 pub struct Publication {
@@ -78,8 +79,9 @@ impl Publication {
         }
     }
 
-    /// Adds the status of the pod's claims. Each [`ClaimStatus`] replaces what the pod's earlier
-    /// publications wrote to that claim. Other claims stay as they are.
+    /// Sets the status of the pod's claims. Each [`ClaimStatus`] replaces what the pod's earlier
+    /// publications wrote to that claim. Other claims of the pod stay as they are. Drops claims and
+    /// devices beyond [`MAX_CLAIMS`].
     #[must_use]
     pub fn with_claims(mut self, mut claims: Vec<ClaimStatus>) -> Publication {
         claims.truncate(MAX_CLAIMS);
@@ -177,7 +179,7 @@ impl Omission {
     }
 }
 
-/// An event about a pod.
+/// An event about a pod or a node.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Event {
     /// Normal or Warning.

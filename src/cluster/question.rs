@@ -64,8 +64,8 @@ pub struct Answer {
         skip_serializing_if = "Vec::is_empty"
     )]
     pub differing: Vec<SandboxNetworks>,
-    /// Whether the agent does not know all attached sandboxes, for example because it has just
-    /// started.
+    /// Whether the agent asks for the list of all attached sandboxes, for example because it has
+    /// just started.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub wants_sandboxes: bool,
 }

@@ -30,7 +30,8 @@ impl Error {
         }
     }
 
-    /// Returns the document for stdout on one line. Escapes line breaks in the texts.
+    /// Returns the document for stdout on one line. Escapes line breaks and control characters in
+    /// the texts, and cuts long texts.
     #[must_use]
     pub fn to_json(&self, version: Version) -> String {
         let mut out = String::with_capacity(64 + self.msg.len() + self.details.len());

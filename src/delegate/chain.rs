@@ -87,7 +87,8 @@ impl<'c> Chain<'c> {
     ///
     /// # Errors
     ///
-    /// The error of the first plugin that fails. The caller rolls back with [`Self::del`].
+    /// The error of the first plugin whose binary is missing, or else of the first plugin that
+    /// fails. The caller rolls back with [`Self::del`].
     pub fn add(
         &self,
         exec: &dyn DelegateExec,
@@ -144,7 +145,7 @@ impl<'c> Chain<'c> {
     ///
     /// # Errors
     ///
-    /// The error of the first plugin that fails.
+    /// The error of the first plugin that fails. [`DelegateError::NoResult`] if `result` is `None`.
     pub fn check(
         &self,
         exec: &dyn DelegateExec,

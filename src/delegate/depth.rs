@@ -56,7 +56,7 @@ pub enum DepthError {
          configuration, name a plugin that neither is jackfield nor calls it"
     )]
     TooDeep,
-    /// The value of the variable is not a number.
+    /// The value of [`DEPTH_VARIABLE`] is not a number.
     #[error("{DEPTH_VARIABLE} {0:?} is not a number; remove it from the runtime's environment")]
     NotNumber(String),
 }

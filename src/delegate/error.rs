@@ -18,7 +18,7 @@ use crate::cni::{self, InvocationError, ResultError};
 /// sriov: ADD: …`.
 #[derive(Debug, Error)]
 pub enum DelegateError {
-    /// There is no binary to execute.
+    /// The plugin has no binary that Jackfield may execute.
     #[error(transparent)]
     Missing(#[from] FindError),
     /// The plugin's configuration cannot be written.
@@ -47,14 +47,14 @@ pub enum DelegateError {
          and that its interpreter is installed"
     )]
     NotStarted(PathBuf, #[source] io::Error),
-    /// The plugin did not answer and exit within this time, so Jackfield killed it.
+    /// The plugin did not exit within this time, so Jackfield killed it.
     #[error(
         "no answer within {0:?}, killed with its children{1}; find out what it waits for, or raise \
          deadlines.delegate and the verb's own deadline"
     )]
     Hung(Duration, LastLine),
-    /// The plugin did not answer and exit within this time, or wrote too much, and Jackfield could
-    /// not kill it.
+    /// The plugin did not exit within this time, or wrote too much, and Jackfield could not kill
+    /// it.
     #[error(
         "no answer within {0:?}, and it hangs in the kernel, so that it cannot be killed{1}; check \
          the kernel's log, the node may need a reboot"
@@ -66,7 +66,7 @@ pub enum DelegateError {
     /// A signal ended the plugin.
     #[error("crashed: {signal}{1}; check the kernel's log and the plugin's", signal = signal_name(*.0))]
     Crashed(i32, LastLine),
-    /// The plugin failed with an error document.
+    /// The plugin answered with an error document.
     #[error("{0}")]
     Refused(#[source] cni::Error),
     /// The plugin failed with this exit status and without an error document. The line is the last

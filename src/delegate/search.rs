@@ -121,8 +121,8 @@ pub enum FindError {
         /// The searched directories.
         dirs: String,
     },
-    /// The directories contain only files of that name without an executable bit. The path is that
-    /// of the first such file.
+    /// The directories contain files of that name, but none has an executable bit. The path is the
+    /// path of the first file.
     #[error("{0} is not executable; reinstall the plugin or `chmod 755` it")]
     NotExecutable(PathBuf),
     /// The binary is Jackfield.

@@ -1,4 +1,5 @@
-//! The list of all parsers, each with the target that reaches it.
+//! The list of all parsers, each with the target that reaches it, or with the reason why no target
+//! does.
 
 /// How the input of a target reaches a parser.
 pub(super) enum Door {
@@ -13,7 +14,7 @@ const WRITES: &str = "it only reads records that Jackfield wrote";
 const PASSES: &str = "it passes its input to RawObject, which the target json reaches";
 const ASKS: &str = "it only sends a request; the target netlink reaches the parsers of the answer";
 
-/// The source files, each with its parsers.
+/// Each row names a source file, parsers in the file, and the target that reaches them.
 #[rustfmt::skip]
 pub(super) const PARSERS: &[(&str, &str, Door)] = &[
     ("device-info/src/capture.rs", "from_json", By("device-info")),

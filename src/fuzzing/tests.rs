@@ -58,8 +58,8 @@ const READS: [&str; 12] = [
     "BASE64.decode(",
 ];
 
-/// A function parses its argument if the function has one of these names, or begins with one and an
-/// underscore, and the argument has one of the types in [`GIVEN`].
+/// A function is a parser if its name is one of these, or begins with one of these and an
+/// underscore, and its signature contains one of the types in [`GIVEN`].
 const NAMES: [&str; 6] = [
     "parse",
     "read",
@@ -77,8 +77,8 @@ const GIVEN: [&str; 6] = [
     "impl Read",
 ];
 
-/// Returns the parsers in the text of one source file. A function is a parser if it makes one of
-/// the calls in [`READS`], or if its name matches [`NAMES`] and an argument's type is in [`GIVEN`].
+/// Returns the parsers in the text of one source file. A function is also a parser if it makes one
+/// of the calls in [`READS`].
 fn parsers_of(text: &str) -> BTreeSet<String> {
     let text = text
         .split("#[cfg(test)]\nmod tests")

@@ -1,9 +1,8 @@
-//! Marks the sandboxes that Jackfield adopted from the cache of Multus. To adopt a sandbox that
-//! another plugin attached is to write a record of it before its DEL.
+//! Marks the sandboxes that Jackfield adopted from the cache of Multus.
 //!
-//! A sandbox that Multus attached, or that is older than Jackfield on this node, has no record.
-//! Jackfield writes a complete record before it detaches such a sandbox. If the DEL fails or is
-//! killed, Jackfield can then retry the DEL like any other.
+//! A sandbox that Multus attached has no record. Jackfield adopts the sandbox: it writes a complete
+//! record before it detaches the sandbox. If the DEL fails or is killed, Jackfield can then retry
+//! the DEL like any other.
 //!
 //! A DEL does not change the cache of Multus, so a marker shows that a sandbox in the cache was
 //! adopted. Without the marker, the next DEL of the runtime would adopt the sandbox again.
@@ -22,7 +21,7 @@ impl Journal {
     /// Marks a sandbox in the cache of Multus as adopted.
     ///
     /// # Errors
-    /// Code 109.
+    /// Code 109 if the marker cannot be written.
     pub fn mark_adopted(&self, key: &Key) -> Result<(), JournalError> {
         self.put(FOLDER, &key.file_name(), key)
     }

@@ -119,7 +119,7 @@ impl Journal {
     /// read it.
     ///
     /// # Errors
-    /// Code 109.
+    /// Code 109 if the link cannot be read or written, or the holder's record cannot be read.
     pub fn take(
         &self,
         key: &Key,
@@ -163,7 +163,7 @@ impl Journal {
     /// Returns the sandbox other than `key` that holds `what`, if there is one.
     ///
     /// # Errors
-    /// Code 109.
+    /// Code 109 if the holder's record cannot be read.
     pub fn other_holder(
         &self,
         key: &Key,

@@ -1,4 +1,4 @@
-//! Failed changes of the networks of running pods. A STATUS retries a failed change after a pause.
+//! Failed changes of the networks of running pods. After a pause, a STATUS starts the retry.
 
 use std::time::Duration;
 
@@ -28,11 +28,11 @@ pub struct FailedChange {
 }
 
 impl Journal {
-    /// Records that a change to the annotation with the digest `networks` failed, and schedules the
-    /// retry.
+    /// Records that Jackfield failed to carry out the annotation with the digest `networks`, and
+    /// schedules the retry.
     ///
     /// # Errors
-    /// Code 109.
+    /// Code 109 if the marker cannot be written.
     pub fn fail_change(&self, key: &Key, networks: NetworksDigest) -> Result<(), JournalError> {
         let before = self.failed_change(key);
         let before = before.filter(|failed| failed.networks == networks);
@@ -46,8 +46,9 @@ impl Journal {
         self.put(FOLDER, &key.file_name(), &failed)
     }
 
-    /// Whether a change to the annotation with the digest `networks` may be tried now. False if the
-    /// same change failed, or a change to an unknown annotation, and its retry is not due yet.
+    /// Whether Jackfield may now try to carry out the annotation with the digest `networks`. False
+    /// if the last attempt for this annotation, or for an unknown annotation, failed and the retry
+    /// is not due yet.
     pub fn may_change(&self, key: &Key, networks: &NetworksDigest) -> bool {
         let failed = self.failed_change(key);
         let unknown = NetworksDigest::default();

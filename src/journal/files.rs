@@ -18,7 +18,7 @@ impl Journal {
     /// Writes a small file atomically.
     ///
     /// # Errors
-    /// Code 109.
+    /// Code 109 if the file cannot be written.
     pub(super) fn put(
         &self,
         folder: &str,
@@ -64,7 +64,7 @@ impl Journal {
 /// Lists a directory, in no order. A missing directory is an empty list.
 ///
 /// # Errors
-/// Code 109.
+/// Code 109 if the directory cannot be read.
 pub(super) fn entries(dir: &Path) -> Result<Vec<DirEntry>, JournalError> {
     let entries = found(fs::read_dir(dir));
     let entries = entries.and_then(|entries| entries.into_iter().flatten().collect());

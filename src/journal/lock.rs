@@ -1,8 +1,8 @@
-//! One lock per sandbox, across processes.
+//! One lock per container, across processes. All sandboxes of a container share the lock.
 //!
 //! The lock is a `flock` on a descriptor that every delegate inherits. If Jackfield is killed in
 //! the middle of an ADD, its orphaned delegate still holds the lock, and the next DEL waits for the
-//! orphan. So no delegate's ADD runs at the same time as a DEL of the same sandbox.
+//! orphan. So no delegate's ADD runs at the same time as a DEL of the same container.
 //!
 //! The DEL kills the orphan, but first gives the orphan a moment to finish. A plugin that is killed
 //! halfway may leave state behind that its own DEL does not find, such as an interface without its
@@ -38,7 +38,7 @@ const NAMES_WITHIN: Duration = Duration::from_millis(200);
 /// How long the orphans may take to end after SIGKILL.
 const ORPHANS_DIE_WITHIN: Duration = Duration::from_secs(5);
 
-/// The lock of one sandbox, which this process holds.
+/// The lock of one container, which this process holds.
 #[derive(Debug)]
 pub struct Lock {
     file: File,

@@ -51,7 +51,8 @@ impl Journal {
     /// Marks the detachment of `key` as failed and schedules its next retry.
     ///
     /// # Errors
-    /// Code 109. The record itself stays, so the next DEL of the same container still finds it.
+    /// Code 109 if the marker cannot be written. The record itself stays, so the next DEL of the
+    /// same sandbox still finds it.
     pub fn owe(&self, key: &Key, cause: &str) -> Result<Owed, JournalError> {
         let before = self.owed(key);
         let since = before.as_ref().map_or_else(now, |owed| owed.since);

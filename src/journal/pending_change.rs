@@ -18,7 +18,7 @@ pub struct PendingChange {
 }
 
 impl Sandbox {
-    /// Sets the selections of the attachments in `kept`, which a record of an older release lacks.
+    /// Sets the selection of each attachment in `kept`. Records of older releases lack selections.
     pub fn set_selections(&mut self, kept: &[(usize, NetworksDigest)]) {
         for (index, selection) in kept {
             self.header.attachments[*index].selection = Some(selection.clone());
@@ -39,8 +39,8 @@ impl Sandbox {
         self.header.format = steps::format_of(&self.header.attachments);
     }
 
-    /// Returns the indices of the attachments that an unfinished change removes or has added and
-    /// that are still to be detached, last first. Empty if no change is under way.
+    /// Returns the indices of the attachments that an unfinished change removes or has started to
+    /// add, last first. Skips detached attachments. Empty if no change is under way.
     pub fn unfinished(&self) -> Vec<usize> {
         let mut unfinished = self.to_detach();
         unfinished.retain(|index| self.is_pending(*index));

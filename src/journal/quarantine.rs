@@ -15,10 +15,10 @@ use crate::private_dir;
 /// The suffix of a file that a DEL has handled.
 pub(super) const SETTLED: &str = ".detached";
 
-/// A damaged record in quarantine. In a [`Survey`](super::survey::Survey), it may still be in
-/// `sandboxes/`, to which the text of the error does not apply.
+/// A damaged record that was moved to quarantine. In a [`Survey`](super::survey::Survey), the
+/// record is still in `sandboxes/`, so the text of this error is wrong there.
 #[derive(Debug, thiserror::Error)]
-#[error("a record was damaged ({cause}) and is now {}", path.display())]
+#[error("a damaged record ({cause}) was moved to {}", path.display())]
 pub struct Damaged {
     /// The file.
     pub path: PathBuf,

@@ -1,5 +1,5 @@
-//! The lines of a record. Each line begins with its length and checksum, so that a reader detects a
-//! line that was cut off.
+//! The lines of a record. Each line begins with its length and checksum, so that a reader detects
+//! an incomplete or damaged line.
 //!
 //! ```text
 //! <length, 8 hex digits> <crc32, 8 hex digits> <JSON of that length>\n

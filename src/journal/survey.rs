@@ -1,4 +1,4 @@
-//! Reads the whole journal without changing it, for commands that show the state of a node.
+//! Reads the records and the quarantine without changing them.
 
 use std::fs::{self, DirEntry};
 use std::io;
@@ -15,7 +15,7 @@ use crate::cluster::PodName;
 use crate::cni::{ContainerId, InterfaceName};
 use crate::kernel::PodNetns;
 
-/// The content of a journal.
+/// The records and the quarantine of a journal.
 #[derive(Debug, Default)]
 pub struct Survey {
     /// The records that can be read.

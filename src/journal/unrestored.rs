@@ -60,7 +60,7 @@ impl Journal {
     /// Records an unrestored device.
     ///
     /// # Errors
-    /// Code 109.
+    /// Code 109 if the entry cannot be written.
     pub fn keep_unrestored(&self, device: &Unrestored) -> Result<(), JournalError> {
         self.put(FOLDER, &device.before.device.to_string(), device)
     }

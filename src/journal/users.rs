@@ -18,7 +18,7 @@ pub struct DeviceUser {
     pub pod: Option<PodName>,
     /// The sandbox.
     pub container: ContainerId,
-    /// The network, as `namespace/definition`.
+    /// The network: `namespace/definition`, or the CNI name of a network without a definition.
     pub network: String,
     /// The interface in the pod.
     pub interface: InterfaceName,

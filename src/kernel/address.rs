@@ -16,7 +16,8 @@ pub struct Address {
     pub address: IpNet,
     /// Whether another node has the same address. The kernel then does not use the address.
     pub dad_failed: bool,
-    /// Whether the kernel still checks for duplicates and does not use the address yet.
+    /// Whether the address has not passed the check for duplicates. The kernel uses the address
+    /// only if it is also optimistic.
     pub tentative: bool,
     /// Whether the kernel uses the address even during the check for duplicates (RFC 4429).
     pub optimistic: bool,

@@ -6,8 +6,8 @@ use super::KernelError;
 
 /// The capabilities that a process needs to enter and change another network namespace.
 ///
-/// The delegates need the same capabilities. The plugin checks for them before it runs the first
-/// delegate, because an ADD without them would fail after some of its steps.
+/// The delegates need the same capabilities. Jackfield checks for them before it runs the first
+/// delegate of an ADD or of a change, because either would otherwise fail after some of its steps.
 const NEEDED: [(Capability, &str); 2] = [
     (Capability::CAP_NET_ADMIN, "CAP_NET_ADMIN"),
     (Capability::CAP_SYS_ADMIN, "CAP_SYS_ADMIN"),

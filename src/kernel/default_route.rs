@@ -52,7 +52,7 @@ impl From<Family> for AddressFamily {
 /// The main table, `RT_TABLE_MAIN`.
 pub(super) const MAIN_TABLE: u32 = 254;
 
-/// `RTPROT_STATIC` marks a route of the administrator. Routing daemons do not change such a route.
+/// `RTPROT_STATIC`: the origin of the administrator's routes, which routing daemons do not change.
 const STATIC: u8 = 4;
 
 /// A default route of the main table.
@@ -71,7 +71,8 @@ pub struct DefaultRoute {
     pub metric: Option<u32>,
     /// The origin of the route (`RTPROT_*`).
     pub protocol: u8,
-    /// The distance to the destination (`RT_SCOPE_*`): 0 with a gateway, 253 without a gateway.
+    /// The distance to the destination (`RT_SCOPE_*`). An IPv4 route usually has 0 with a gateway
+    /// and 253 without a gateway; an IPv6 route has 0.
     pub scope: u8,
     /// The route is for packets with this type of service only.
     pub tos: u8,
@@ -82,7 +83,8 @@ pub struct DefaultRoute {
     /// The ID of the next-hop object that the route uses. The kernel reports both the ID and the
     /// object's next hops, but does not accept both in a request.
     pub next_hop_id: Option<u32>,
-    /// The seconds until the route expires, for example a route from a router advertisement.
+    /// The seconds until the route expires. A route from a router advertisement, for example,
+    /// expires.
     pub expires: Option<u32>,
     /// All attributes without a field above: MTU, MSS, preference, realm, …
     pub rest: Vec<RawAttribute>,

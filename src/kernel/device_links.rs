@@ -5,7 +5,7 @@ use super::{KernelError, Link, VfSetting, VfState};
 /// Reads and changes the links of devices in one network namespace.
 ///
 /// [`Netlink`](super::Netlink) implements this trait on the real kernel. As in
-/// [`PodLinks`](super::PodLinks), every method blocks, and each implementation limits the time.
+/// [`PodLinks`](super::PodLinks), every method blocks, and each implementation limits the wait.
 pub trait DeviceLinks {
     /// Returns the link with this name or alternative name.
     ///
@@ -61,7 +61,7 @@ pub trait DeviceLinks {
     fn uplinks(&mut self) -> Result<Vec<String>, KernelError>;
 
     /// Returns the indices of the links that have an address with global or site scope. Other hosts
-    /// reach this namespace by such an address.
+    /// reach this namespace by these addresses.
     ///
     /// # Errors
     /// [`KernelError`] when the kernel refuses or does not answer.

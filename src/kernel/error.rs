@@ -11,7 +11,7 @@ use super::NetnsError;
 /// Why a request to the kernel cannot be sent, or why it failed.
 #[derive(Debug, Error)]
 pub enum KernelError {
-    /// The namespace cannot be entered.
+    /// The namespace cannot be opened or entered.
     #[error(transparent)]
     Netns(#[from] NetnsError),
     /// A netlink socket cannot be opened.
@@ -52,16 +52,16 @@ pub enum NetlinkError {
         /// The kernel's own explanation (`NLMSGERR_ATTR_MSG`), if it sent one.
         explanation: Option<String>,
     },
-    /// No complete answer arrived within this time.
+    /// The answer is incomplete, and no further piece arrived within this time.
     #[error("the kernel gave no readable answer within {} ms; look for a hanging network driver in dmesg", .0.as_millis())]
     Silent(Duration),
-    /// The socket was closed before the answer.
+    /// The request could not be sent, or the socket failed before the answer arrived.
     #[error("the netlink socket closed before the answer; try again")]
     Closed,
     /// The kernel's answer cannot be parsed.
     #[error("cannot parse the kernel's answer: {0}; report it with the kernel's version")]
     Garbled(#[source] DecodeError),
-    /// The list changed during this many reads in a row.
+    /// This many reads in a row were incomplete, usually because the list changed meanwhile.
     #[error("the list changed during {0} reads in a row; try again")]
     Unsteady(u32),
 }

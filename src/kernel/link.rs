@@ -39,8 +39,8 @@ pub struct Link {
 }
 
 impl Link {
-    /// `ARPHRD_INFINIBAND`. The address of such a link has 20 octets. The last 8 octets are the
-    /// port GUID.
+    /// `ARPHRD_INFINIBAND`, the type of IPoIB links. Their addresses have 20 octets, and the last 8
+    /// octets are the port GUID.
     pub const INFINIBAND: u16 = 32;
 }
 

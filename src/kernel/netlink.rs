@@ -26,9 +26,9 @@ use super::{
 pub use exchange::Netlink;
 use exchange::{FilteredMessage, Kind};
 
-/// How long to wait for one answer.
+/// How long to wait for each piece of an answer.
 ///
-/// An answer usually takes microseconds. It takes seconds while another process holds the kernel's
+/// The wait usually takes microseconds. It takes seconds while another process holds the kernel's
 /// RTNL lock, for example to create many virtual functions.
 const PATIENCE: Duration = Duration::from_secs(5);
 

@@ -76,7 +76,7 @@ pub enum PathKind {
     /// A device, a FIFO or a socket.
     #[error("a special file")]
     SpecialFile,
-    /// A namespace that is not a network namespace. Its kind is unknown.
+    /// A namespace of an unknown kind, other than a network namespace.
     #[error("a namespace of another kind")]
     Namespace,
     /// A namespace of this kind, such as `mnt:[4026531841]`.
@@ -85,7 +85,8 @@ pub enum PathKind {
 }
 
 impl PodNetns {
-    /// Opens the path and checks that it is a network namespace.
+    /// Opens the path and checks that it is a network namespace. A bind mount of another kind of
+    /// namespace passes this check, but the kernel refuses to enter it as a network namespace.
     ///
     /// # Errors
     /// [`NetnsError::Missing`] if the path does not exist, [`NetnsError::NotNetns`] if it is not a

@@ -7,9 +7,9 @@
 //! ```
 //!
 //! An on/off setting or a GUID that the driver does not report is [`None`], not off or zero.
-//! Callers therefore compare only reported settings. For the other settings, the kernel reports a
-//! default if the driver reports nothing. For example, a rate of 0 means "no limit" or a driver
-//! without rate limits.
+//! Callers therefore compare only reported settings. For an address, a VLAN, a link state or a rate
+//! that the driver does not report, the kernel reports a default. For example, a rate of 0 means
+//! "no limit" or a driver without rate limits.
 
 mod read;
 mod write;

@@ -5,8 +5,8 @@
 //! HEADERS 200                             │ DATA 0 │ length, 4 bytes │ protobuf │ HEADERS grpc-status
 //! ```
 //!
-//! A call needs only [`h2`]. A gRPC framework would add load balancing, reconnection,
-//! interceptors and streaming, which such a call does not use.
+//! The calls need only [`h2`]. A gRPC framework would add load balancing, reconnection,
+//! interceptors and streaming, which these calls do not use.
 
 use std::io;
 use std::path::Path;

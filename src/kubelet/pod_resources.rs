@@ -71,7 +71,7 @@ impl PodResources {
     /// to pods.
     ///
     /// # Errors
-    /// When kubelet does not answer or does not offer both methods.
+    /// When kubelet does not answer, refuses a call, or lacks one of the two methods.
     pub async fn usage(&self) -> Result<Vec<Usage>, KubeletError> {
         let until = Instant::now() + WITHIN;
         let counted = async {

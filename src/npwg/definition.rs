@@ -29,8 +29,8 @@ impl Definition {
     ///
     /// # Errors
     ///
-    /// [`ManifestError`] when the object is of another kind or has no valid name, or when
-    /// `spec.config` or the resource name is not a string.
+    /// [`ManifestError`] when the object is of another kind or has no valid name, or when a value
+    /// such as `spec.config` or the resource name is not a string.
     pub fn from_json(object: &Value) -> Result<Self, ManifestError> {
         let config = object.pointer("/spec/config").cloned();
         Self::from_parts(object, config.unwrap_or_default())
@@ -50,7 +50,7 @@ impl Definition {
             object: manifest.object()?,
             config: match config {
                 Value::Null => None,
-                // Like the API server, treats white space as an absent configuration.
+                // White space counts as an absent configuration.
                 Value::String(text) => Some(text).filter(|text| !text.trim().is_empty()),
                 _ => return Err(ManifestError::NotString("spec.config".to_owned())),
             },

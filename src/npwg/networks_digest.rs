@@ -1,5 +1,4 @@
-//! Digests of texts that select networks. A different digest shows that a pod's selection has
-//! changed.
+//! Digests of texts that select networks. If a pod's selection changes, its digest changes.
 
 use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};

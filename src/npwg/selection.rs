@@ -70,8 +70,8 @@ pub struct Selection {
     /// `deviceID`, a key of Multus that the specification does not define.
     pub device_id: Option<String>,
     /// Keys that neither the specification nor Multus defines, such as `ip` or
-    /// `portMappings[1].proto`. Most of these keys are typos. In the element itself, a key with a
-    /// period is not listed, because such a key belongs to an implementation.
+    /// `portMappings[1].proto`. Most of these keys are typos. Keys with a period in the element
+    /// itself are not listed, because these keys belong to implementations.
     pub unknown_keys: Vec<String>,
 }
 
@@ -132,8 +132,9 @@ impl Selection {
         args
     }
 
-    /// Returns the digest of the requests, without the name of the interface. Journals keep the
-    /// digest, so equal requests must have the same digest in every release.
+    /// Returns the digest of the network's name and the requests, without the name of the
+    /// interface. Journals keep the digest, so equal selections must have the same digest in every
+    /// release.
     #[must_use]
     pub fn digest(&self) -> NetworksDigest {
         let mut text = self.network.to_string();

@@ -131,8 +131,9 @@ fn attach_all(attaching: &mut Attaching<'_>, prepared: &Prepared) -> Result<Adde
     Ok(Added { result, status })
 }
 
-/// Removes the record of a sandbox for which no delegate was started, and releases the devices that
-/// the sandbox had reserved.
+/// Removes the record of a sandbox for which no delegate was started, and releases the devices,
+/// MACs and GUIDs that the sandbox had reserved. Returns `cause`, extended by the journal's error
+/// if the removal fails.
 fn never_begun(context: &Context<'_>, header: &Header, cause: Failure) -> Failure {
     let journal = &context.host.journal;
     let key = header.key();
@@ -150,9 +151,9 @@ fn open_netns(context: &Context<'_>) -> Result<PodNetns, Failure> {
     Ok(netns)
 }
 
-/// Creates the prepared events, and a warning for each problem of a network. The `reason` of the
-/// warning is the one that Multus uses. Ignores a failure to create the events, because the runtime
-/// gets the error in any case.
+/// Creates the prepared events, and a warning for each problem with code 102 (network not usable).
+/// The warning has the same `reason` as in Multus. Ignores a failure to create the events, because
+/// the runtime gets the error in any case.
 fn tell_problems(context: &Context<'_>, prepared: &Prepared) {
     let missing = |problem: &&PlanError| problem.code() == code::NETWORK;
     let problems = prepared.problems.iter().filter(missing);
@@ -199,8 +200,9 @@ fn previous_result(context: &Context<'_>) -> Result<Option<CniResult>, Failure> 
 }
 
 /// Refuses interface names that a link in the network namespace already has as its name or
-/// alternative name (NPWG 1.3 §4.1.2.1.5). This runs before any delegate. The interface of the
-/// cluster network may exist if the runtime has called other plugins of its chain before Jackfield.
+/// alternative name (NPWG 1.3 §4.1.2.1.5). ADD checks this before it attaches anything. The
+/// interface of the cluster network may exist if the runtime has called other plugins of its chain
+/// before Jackfield.
 fn check_free(
     prepared: &Prepared,
     previous: Option<&CniResult>,

@@ -30,7 +30,7 @@ pub fn keep(host: &Host<'_>, config: &NodeConfig) -> Option<Duration> {
     match age {
         Some(_) if answers && silent.remove() => age,
         None if !answers => {
-            // If the file cannot be written, Jackfield does not report this absence.
+            // If the file cannot be written, the next call without an answer tries again.
             let _ = silent.date_now();
             None
         }
@@ -44,8 +44,7 @@ pub(super) fn last_answer(host: &Host<'_>, config: &NodeConfig) -> Option<Dated>
     Dated::of(host, config, ANSWERED)
 }
 
-/// Removes the files from `run`, the parent of the lock directory. Jackfield calls this when it is
-/// uninstalled.
+/// Removes the files from `run`, the parent of the lock directory, for `jackfield uninstall`.
 pub fn forget(run: &Path) {
     for entry in fs::read_dir(run).into_iter().flatten().flatten() {
         let name = entry.file_name();
@@ -89,8 +88,8 @@ impl Dated {
         file.set_modified(SystemTime::now())
     }
 
-    /// Returns the time since the modification time, or `None` if the file is missing or its
-    /// modification time is in the future.
+    /// Returns the time since the modification time, or `None` if the file cannot be examined or
+    /// its modification time is in the future.
     pub(super) fn age(&self) -> Option<Duration> {
         let dated = fs::symlink_metadata(&self.0).and_then(|found| found.modified());
         SystemTime::now().duration_since(dated.ok()?).ok()

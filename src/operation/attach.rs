@@ -1,5 +1,5 @@
 //! Attaches the networks of a new pod, or further networks of a running pod, one after another.
-//! Before each attachment and each change of routes, records in the journal what it is about to do.
+//! Records each attachment and each change of routes in the journal before making it.
 
 use std::borrow::Cow;
 use std::time::Instant;
@@ -20,7 +20,7 @@ use crate::verify::Masters;
 /// Attaching leaves a quarter of the time unused, for detaching after a failure.
 pub(super) const KEPT_FOR_DETACHING: u32 = 4;
 
-/// Attaching in progress.
+/// The state while the networks of a pod are being attached.
 pub(super) struct Attaching<'a> {
     pub(super) context: &'a Context<'a>,
     pub(super) netns: &'a PodNetns,
@@ -110,8 +110,8 @@ impl Attaching<'_> {
         stopwatch.during(Phase::Verify, || self.prove(index, attachment))
     }
 
-    /// Verifies the attachment. This runs before the plugins of the next attachment, because those
-    /// plugins may enslave this interface.
+    /// Verifies the attachment. The caller verifies each attachment before it runs the plugins of
+    /// the next one, because those plugins may enslave the interface of this one.
     fn prove(&mut self, index: usize, attachment: &Attachment) -> Result<(), Failure> {
         let result = self.sandbox.progress[index].result.as_ref();
         let config = &self.context.request.config;

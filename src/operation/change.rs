@@ -6,7 +6,7 @@
 //! ```
 //!
 //! The record contains the intent ([`PendingChange`]) until the change is complete or rolled back.
-//! If this process is killed, a DEL detaches everything that it may have started, and the next
+//! If this process is killed, a DEL detaches everything that the change may have started. The next
 //! change first detaches what the interrupted change began.
 //!
 //! [`PendingChange`]: crate::journal::PendingChange
@@ -37,7 +37,7 @@ pub struct Changed {
     pub detached: Vec<NetworkPlace>,
     /// The attached networks.
     pub attached: Vec<NetworkPlace>,
-    /// The published status of every attachment, if anything has changed.
+    /// The status of every attachment as the change published it; empty if it published no status.
     pub status: Vec<StatusEntry>,
 }
 
@@ -48,11 +48,11 @@ impl Changed {
     }
 }
 
-/// Builds the request for a change of the sandbox with the record `header`, as the runtime would for
+/// Builds the request for a change of the sandbox that `header` describes, as the runtime would for
 /// an ADD. `conf` is the node configuration.
 ///
 /// # Errors
-/// If the node configuration is invalid.
+/// If the node configuration or a recorded value is invalid.
 pub fn request(header: &Header, cni_path: &str, conf: RawObject) -> Result<Request, RequestError> {
     let call = Call::read(|wanted| match wanted {
         "CNI_COMMAND" => Some("ADD".to_owned()),
@@ -86,7 +86,8 @@ pub fn foresee(context: &Context<'_>) -> Result<Changed, Failure> {
 ///
 /// # Errors
 /// Any failure of a step. The change then detaches again what it has attached. Networks that it has
-/// already detached stay detached. The journal records the failure, and the pod gets an event.
+/// already detached stay detached. If the change fails after Jackfield has read the record, the
+/// journal records the failure, and the pod gets an event.
 pub fn change(context: &Context<'_>) -> Result<Changed, Failure> {
     capabilities::require()?;
     let key = context.key()?;
@@ -219,8 +220,8 @@ fn changed(header: &Header, change: &Change) -> Changed {
     }
 }
 
-/// Detaches what an interrupted change has begun, and publishes the status without it. Returns the
-/// sandbox without these attachments.
+/// Detaches the attachments that an interrupted change was adding or removing. Publishes the status
+/// of the other attachments, and returns the sandbox with only the other attachments.
 fn settle(
     context: &Context<'_>,
     mut sandbox: Sandbox,
@@ -238,7 +239,8 @@ fn settle(
 }
 
 /// Refuses interface names that a link in the network namespace already has as its name or
-/// alternative name (NPWG 1.3 §4.1.2.1.5), except links of attachments that are about to be detached.
+/// alternative name (NPWG 1.3 §4.1.2.1.5). Accepts the names of attachments that the change
+/// detaches first.
 fn check_free(sandbox: &Sandbox, change: &Change, links: &mut dyn PodLinks) -> Result<(), Failure> {
     let attachments = &sandbox.header.attachments;
     for attachment in change.prepared.attachments() {

@@ -16,8 +16,8 @@ use crate::plan::Attachment;
 use crate::request::{NodeConfig, Strictness};
 use crate::verify::Masters;
 
-/// Checks a pod. For each attachment this calls CHECK of the delegates and then verifies the
-/// interface in the kernel. Skips attachments that an unfinished change attaches or detaches.
+/// Checks a pod. For each attachment, calls CHECK of the delegates and then verifies the interface
+/// in the kernel. Skips attachments that an unfinished change attaches or detaches.
 /// Returns the network-status of the attachments.
 ///
 /// # Errors
@@ -68,7 +68,8 @@ pub fn check(context: &Context<'_>) -> Result<Vec<StatusEntry>, Failure> {
 /// plugins fail CHECK for attachments that they made themselves, for example bridge without `ipam`.
 /// A plugin's failure is therefore only a warning if the verification succeeds. The failure remains
 /// an error on the cluster network, on the auxiliary chain, with `"delegateCheck": "strict"`, and
-/// with `"verify": "off"`.
+/// with `"verify": "off"`. With `"verify": "warn"`, the failure also remains an error if the
+/// verification returns a warning.
 fn weigh(
     config: &NodeConfig,
     attachment: &Attachment,
@@ -124,8 +125,8 @@ fn prove_one(
     Ok(proof)
 }
 
-/// Returns the recorded sandbox. Reconstructs the sandbox if a plugin other than Jackfield attached
-/// it.
+/// Returns the recorded sandbox. If the sandbox never had a record, reconstructs it from Multus'
+/// cache or from the runtime's `prevResult`.
 fn on_record(
     context: &Context<'_>,
     key: &Key,

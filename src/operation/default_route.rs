@@ -1,4 +1,4 @@
-//! `default-route`: replaces the pod's default routes by routes through one attachment (NPWG 1.3
+//! `default-route`: replaces the pod's default routes with routes through one attachment (NPWG 1.3
 //! §4.1.2.1.9).
 //!
 //! The change belongs to that attachment. ADD records the change before making it, and DEL of the
@@ -19,7 +19,7 @@ use crate::plan::Attachment;
 /// gateway gets the next higher metric.
 const FIRST_METRIC: u32 = 100;
 
-/// Plans the change that replaces the default routes by routes via `gateways`. A family without a
+/// Plans the change that replaces the default routes with routes via `gateways`. A family without a
 /// gateway keeps its default routes, but an empty list removes those of both families.
 ///
 /// # Errors
@@ -57,8 +57,8 @@ fn takes(gateways: &[IpAddr], family: Family) -> bool {
 /// Applies the change.
 ///
 /// # Errors
-/// [`Failure::Gateway`] if the kernel refuses a gateway, usually because the gateway is not
-/// reachable through the interface.
+/// [`Failure::Gateway`] if the kernel refuses a new route, usually because the gateway is not
+/// reachable through the interface. The kernel's error if a route cannot be removed.
 pub fn apply(
     change: &RouteChange,
     attachment: &Attachment,
@@ -78,7 +78,8 @@ pub fn apply(
 /// Checks that the added routes still exist and that the removed routes are still absent.
 ///
 /// # Errors
-/// [`Failure::Route`] with the first route that differs.
+/// [`Failure::Route`] with the first route that differs. The kernel's error if the routes cannot be
+/// read.
 pub fn prove(
     change: &RouteChange,
     attachment: &Attachment,
@@ -174,7 +175,7 @@ pub fn answered(sandbox: &Sandbox) -> Vec<Option<CniResult>> {
     results
 }
 
-/// Writes an added route as a plugin would report it in its result.
+/// Returns an added route as a plugin would report it in its result.
 fn as_answered(route: &DefaultRoute) -> Option<Route> {
     let gateway = route.next_hops.first()?.gateway?;
     let any: IpAddr = match route.family {

@@ -15,8 +15,10 @@ const KEPT_FOR_DETACHING: u32 = 2;
 /// Detaches a pod. Succeeds if the sandbox is unknown or already detached (CNI 1.1.0 §2 DEL).
 ///
 /// # Errors
-/// [`Failure::Owed`] (code 106) if a part of the sandbox is still attached. The journal then keeps
-/// the record for a retry. [`Failure::OwnNetns`] if CNI_NETNS is the host's network namespace.
+/// [`Failure::Owed`] (code 106) if a part of the sandbox may still be attached. The journal then
+/// keeps the record for a retry. [`Failure::OwnNetns`] if CNI_NETNS is the host's network
+/// namespace. Also fails if the lock is not free in time, or if the journal cannot be read or
+/// written.
 pub fn del(context: &Context<'_>) -> Result<(), Failure> {
     let key = context.key()?;
     let outcome = locked(context, &key);

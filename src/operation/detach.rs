@@ -23,13 +23,13 @@ pub enum Detachment {
     Earlier,
 }
 
-/// Detaches every attachment of `sandbox` that is not detached yet, last attachment first. Then
+/// Detaches every attachment of `sandbox` that may be attached, last attachment first. Then
 /// restores the devices of the sandbox and removes its record. After a failure, continues with the
 /// other attachments (NPWG 1.3 §7.2).
 ///
 /// # Errors
 /// [`Failure::Owed`] if a part could not be detached. The record then stays in the journal for a
-/// retry.
+/// retry. The journal's error if the record cannot be removed.
 pub fn detach(context: &Context<'_>, sandbox: Sandbox, why: Detachment) -> Result<(), Failure> {
     let key = sandbox.header.key();
     let (detached, mut debts) = attempt(context, &sandbox, &sandbox.to_detach(), why);
@@ -74,11 +74,12 @@ fn steps(sandbox: &Sandbox, detached: &[usize], why: Detachment) -> Vec<Step<'st
 }
 
 /// Detaches the attachments at `indices` of a sandbox that keeps its other attachments. Restores
-/// the devices of the detached attachments and records the detached attachments. Releases the
-/// exclusive resources of all `indices` if nothing failed.
+/// the devices of the detached attachments, and records which attachments are detached. If nothing
+/// failed, releases the devices, MACs and GUIDs of the attachments at `indices`.
 ///
 /// # Errors
-/// [`Failure::Owed`] if a part could not be detached.
+/// [`Failure::Owed`] if a part could not be detached. The journal's error if the steps cannot be
+/// recorded.
 pub(super) fn detach_some(
     context: &Context<'_>,
     sandbox: &mut Sandbox,
@@ -131,7 +132,7 @@ pub(super) fn owe(context: &Context<'_>, key: &Key, owed: Failure) -> Failure {
     owed.after_cleanup(recorded.map(drop))
 }
 
-/// Tries to detach the attachments at the indices `to_detach`, in this order, without writing to the
+/// Tries to detach the attachments at the indices `to_detach`, in this order. Does not write to the
 /// record. Returns the indices of the detached attachments and the failures of the others.
 pub(super) fn attempt(
     context: &Context<'_>,

@@ -10,7 +10,7 @@ use crate::verify::IntendedFunction;
 /// answer contains each definition in full.
 const AT_ONCE: usize = 8;
 
-/// A network to which pods can be attached.
+/// What Jackfield found out about one network.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Examined {
     /// The name of the network in messages.

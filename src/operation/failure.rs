@@ -30,7 +30,7 @@ pub enum Failure {
     /// The environment variables or the configuration of the call are invalid.
     #[error(transparent)]
     Request(#[from] RequestError),
-    /// The pod name in CNI_ARGS is not a valid pod name.
+    /// The namespace or the name of the pod in CNI_ARGS is not valid.
     #[error("CNI_ARGS: pod {0}")]
     PodName(#[source] ObjectRefError),
     /// `runtimeConfig` is not valid.
@@ -68,7 +68,8 @@ pub enum Failure {
         /// The UID in the cluster.
         known: String,
     },
-    /// The node configuration keeps the networks of running pods in this namespace as they are.
+    /// The node configuration does not allow changes of the networks of running pods in this
+    /// namespace.
     #[error(
         "the node configuration denies changes of running pods in namespace {0}; recreate the pod, \
          or set dynamicAttachment to true"
@@ -213,7 +214,7 @@ impl Failure {
 }
 
 /// Formats the failure of a clean-up after `first`. A plugin that refuses its configuration on ADD
-/// usually returns the same error on DEL. The text does not repeat such an error.
+/// usually returns the same error on DEL. The text does not repeat that error.
 fn after(first: &Failure, cleanup: &Failure) -> String {
     match (first, cleanup) {
         (Failure::Delegate(_, cause), Failure::Owed(debts)) => {
@@ -235,7 +236,7 @@ impl Failure {
             .iter()
             .map(|error| match error.cause.delegate_error() {
                 said @ Some(_) if said == answer => {
-                    format!("plugin {}: {}: the same", error.plugin, error.verb)
+                    format!("plugin {}: {}: the same error", error.plugin, error.verb)
                 }
                 _ => error.to_string(),
             });
@@ -283,7 +284,10 @@ mod tests {
     fn the_same_refusal_of_add_and_del_is_quoted_once() {
         let twice = rolled_back("bad mode");
         assert_eq!(twice.matches("bad mode").count(), 1, "{twice}");
-        assert!(twice.contains("plugin macvlan: DEL: the same"), "{twice}");
+        assert!(
+            twice.contains("plugin macvlan: DEL: the same error"),
+            "{twice}"
+        );
         assert!(rolled_back("busy").contains("busy"));
     }
 }

@@ -46,7 +46,7 @@ pub struct Collected {
 ///
 /// # Errors
 /// All failures, combined. A failure to detach a sandbox or to call a plugin does not stop GC, but
-/// an unreadable journal does.
+/// an unreadable list or journal does.
 pub fn gc(context: &Context<'_>) -> Result<Collected, Failure> {
     let named = ValidAttachment::read_list(&context.request.stdin);
     let Some(named) = named.map_err(Failure::ValidAttachments)? else {

@@ -52,9 +52,8 @@ impl Inquiry {
     }
 
     /// Returns the question for the cluster. Returns `None` if the call needs neither the agent nor
-    /// the API server. For that, all networks in the node configuration must be defined on this
-    /// node. In addition, the call must either have no pod or pass annotations that select no
-    /// network.
+    /// the API server. For that, [`are_on_disk`] must be true for the node configuration, and the
+    /// call must either have no pod or pass annotations that select no network.
     pub(super) fn question(&self, context: &Context<'_>, patience: Duration) -> Option<Question> {
         let config = &context.request.config;
         let selects_nothing = self.annotations == Some(PodAnnotations::default());

@@ -50,7 +50,7 @@ fn entry(
     entry
 }
 
-/// Builds the status of the pod's ResourceClaims, from the attachments whose devices came by claims.
+/// Builds the status of the pod's ResourceClaims from the attachments whose devices came by claims.
 pub(super) fn claims(
     sandbox: &Sandbox,
     results: &[Option<CniResult>],
@@ -68,8 +68,8 @@ pub(super) fn claims(
     ClaimStatus::group(devices)
 }
 
-/// Removes the detached attachments at `indices` from the status of the pod's ResourceClaims. Only
-/// the agent can do so, so this leaves the removal for the agent.
+/// Leaves a file that asks the agent to remove the detached attachments at `indices` from the
+/// status of the pod's ResourceClaims. Leaves none if the pod has another sandbox on record.
 pub(super) fn leave_claims(context: &Context<'_>, sandbox: &Sandbox, indices: &[usize]) {
     let attachments = indices
         .iter()
@@ -79,8 +79,8 @@ pub(super) fn leave_claims(context: &Context<'_>, sandbox: &Sandbox, indices: &[
     let Some(pod) = sandbox.header.pod.as_ref().filter(|_| !claims.is_empty()) else {
         return;
     };
-    // After a reboot, kubelet may remove the previous sandbox of a pod only after the current sandbox
-    // has published its status.
+    // After a reboot, kubelet may remove the previous sandbox of a pod only after the current
+    // sandbox has published its status.
     if !context.host.journal.has_other(pod, &sandbox.header.key()) {
         let removal = Publication::new(pod.clone(), None, Vec::new()).with_claims(claims);
         context.host.cluster.withdraw(&removal);

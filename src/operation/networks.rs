@@ -63,8 +63,8 @@ pub(super) fn named(context: &Context<'_>, answer: &Answer) -> (Named, Vec<Named
     (cluster, others)
 }
 
-/// Asks the cluster for the networks that the node configuration names. If all these networks are
-/// defined on this node, does not ask and returns an empty answer.
+/// Asks the cluster for the networks that the node configuration names. If
+/// [`inquiry::are_on_disk`] is true, does not ask and returns an empty answer.
 ///
 /// # Errors
 /// If the cluster does not answer by `until`.
@@ -75,9 +75,9 @@ pub(super) fn answer(context: &Context<'_>, until: Instant) -> Result<Answer, Cl
     }
 }
 
-/// Asks as [`answer`] does. If there is nothing to ask, checks that the cluster answers at all. If
-/// `dynamicAttachment` is set, the answer also names the sandboxes whose pods have a changed
-/// annotation.
+/// Asks the same question as [`answer`]. If there is no question, checks that the cluster answers
+/// at all. If `dynamicAttachment` is set, the answer also names the sandboxes whose pods have a
+/// changed annotation.
 ///
 /// # Errors
 /// If the cluster does not answer by `until`.

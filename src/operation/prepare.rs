@@ -136,8 +136,8 @@ pub(super) fn change(context: &Context<'_>, header: &Header) -> Result<Change, F
 pub struct Change {
     /// The indices of the recorded attachments to detach.
     pub removed: Vec<usize>,
-    /// The recorded attachments that carry out an element of the annotation, each with the digest of
-    /// the element.
+    /// The recorded attachments that the annotation still selects, each with the digest of the
+    /// element that selects it.
     pub kept: Vec<(usize, NetworksDigest)>,
     /// The attachments to add.
     pub prepared: Prepared,

@@ -22,7 +22,7 @@ const DAD_WITHIN: Duration = Duration::from_secs(5);
 /// The outcome of a successful verification.
 #[derive(Debug, Default)]
 pub struct Proof {
-    /// The findings that `verify` or `verifyCluster` turns into warnings.
+    /// The findings that count only as warnings.
     pub warnings: Vec<Event>,
     /// What network-status reports about the attachment.
     pub shown: Shown,
@@ -46,7 +46,8 @@ pub struct Shown {
 ///
 /// # Errors
 /// [`Failure::Verification`] with every finding that is not allowed. [`Failure::DeviceInfo`] if the
-/// device-info is wrong, so that Jackfield must not publish it.
+/// device-info is wrong, so that Jackfield must not publish it. [`Failure::Kernel`] if the kernel
+/// does not answer.
 pub fn prove(
     config: &NodeConfig,
     attachment: &Attachment,
@@ -111,8 +112,9 @@ pub fn prove(
 }
 
 /// Returns the findings that the strictness `Warn` allows, as warnings, and drops those that `Off`
-/// allows. `requested` is the strictness for findings that contradict the pod's request, and
-/// `answered` for findings that contradict only the delegate's result.
+/// allows. `requested` is the strictness for findings that contradict the pod's request, the
+/// definition or kubelet's allocation. `answered` is the strictness for findings that contradict
+/// only the delegate's result. A finding with [`Weight::Warning`] is never an error.
 ///
 /// # Errors
 /// [`Failure::Verification`] with every finding that is not allowed.

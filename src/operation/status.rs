@@ -1,9 +1,9 @@
 //! STATUS: reports whether an ADD could succeed now (CNI 1.1.0 §2 STATUS).
 //!
 //! STATUS checks the cluster network and its programs in the order in which an ADD needs them, and
-//! reports the first problem. An absent agent is not a problem for STATUS. If STATUS failed,
-//! kubelet would make the node NotReady and the cluster would evict every pod, including pods that
-//! do not need the agent. Only the ADD of a pod that needs the agent fails, with code 11. If
+//! reports the first problem. By default, an absent agent does not fail STATUS. Otherwise kubelet
+//! would make the node NotReady and the cluster would evict every pod, including pods that do not
+//! need the agent. Only the ADD of a pod that needs the agent fails, with code 11. If
 //! `statusNeedsAgent` is set, STATUS fails too, after a longer absence of the agent.
 
 use std::time::{Duration, Instant};

@@ -81,8 +81,8 @@ impl Planner<'_> {
             into_variable(capability, attachment);
             return Ok(());
         }
-        // Like Multus, sets `IP` or `MAC` in CNI_ARGS even if a plugin declares the capability,
-        // because some plugins read only CNI_ARGS.
+        // Like Multus, `undeclared: args` sets `IP` or `MAC` in CNI_ARGS even if a plugin declares
+        // the capability, because some plugins read only CNI_ARGS.
         let by_variables = config.undeclared == Undeclared::Args;
         let is_declared = attachment.config.declares(capability);
         if is_address && (by_variables || attachment.is_cluster && !is_declared) {

@@ -16,7 +16,8 @@ const DEVICE_INFO_FILE: &str = "CNIDeviceInfoFile";
 
 impl Planner<'_> {
     /// Assigns a device to each attachment that needs one. All networks of the pod, including the
-    /// cluster network, share one allocation. An attachment that stays as it is keeps its device.
+    /// cluster network, share one allocation. The attachments that a running pod keeps also keep
+    /// their devices.
     pub(super) fn devices(&mut self) {
         let attachments = self.plan.attachments.iter().enumerate();
         let wishes = attachments.map(|(index, attachment)| {

@@ -12,8 +12,9 @@ pub struct Difference {
     /// The indices of the recorded attachments to detach, because the pod no longer selects them or
     /// selects them with other requests.
     pub removed: Vec<usize>,
-    /// The recorded attachments that carry out an element of the annotation: the index of each, and
-    /// the digest of the element. A record of an older release lacks the digest.
+    /// The recorded attachments that the annotation still selects: the index of each, and the
+    /// digest of the element that selects it. The caller adds this digest to the record, because a
+    /// record of an older release lacks it.
     pub kept: Vec<(usize, NetworksDigest)>,
     /// The plan. Its attachments are only those to add.
     pub plan: Plan,
@@ -25,7 +26,7 @@ pub struct Difference {
 ///
 /// An element of the annotation matches an attachment with the same requests, at any position. If
 /// the element names an interface, the attachment must have that interface. If the annotation is
-/// invalid, the plan has that problem, and nothing changes.
+/// invalid, the plan contains only this problem, and nothing changes.
 pub fn difference(
     inputs: Inputs<'_>,
     recorded: &[Attachment],
@@ -90,8 +91,8 @@ pub fn difference(
     }
 }
 
-/// Finds for each selection the attachment that already carries it out. Selections that name an
-/// interface come first.
+/// Finds the recorded attachment that matches each selection. Matches the selections that name an
+/// interface first.
 fn match_all(selections: &[Selection], recorded: &[(usize, &Attachment)]) -> Vec<Option<usize>> {
     let mut matched = vec![None; selections.len()];
     let is_claimed = |attachment: &Attachment| {

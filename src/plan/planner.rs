@@ -24,7 +24,7 @@ pub(super) struct Planner<'a> {
     /// taken. For an ADD, this is the number of networks without the auxiliary chain. It is 0 until
     /// the planner has read the pod's selections.
     pub(super) last: usize,
-    /// How many of the planned attachments exist already and stay as they are. They come first.
+    /// The number of planned attachments that already exist and stay as they are. They come first.
     pub(super) kept: usize,
     /// The size of the configurations read so far, in bytes.
     bytes: Cell<usize>,
@@ -131,7 +131,7 @@ impl<'a> Planner<'a> {
         self.unrestricted(network, ifname, named_in == NamedIn::ClusterNetwork)
     }
 
-    /// Plans a network that the node configuration names. Only `policy.node` restricts such a
+    /// Plans a network that the node configuration names. Only `policy.node` restricts this
     /// network.
     fn unrestricted(
         &self,

@@ -82,7 +82,7 @@ pub enum Reason {
     /// A check after planning found a missing program or an invalid configuration.
     #[error(transparent)]
     Network(SharedError),
-    /// A check after planning found that a device cannot be used.
+    /// A check after planning found that a device or an interface of the host cannot be used.
     #[error(transparent)]
     UnusableDevice(SharedError),
     /// The device-info file contradicts the device or cannot be trusted.

@@ -88,8 +88,8 @@ impl PlanWarning {
         Event::warning(reason, self.to_string())
     }
 
-    /// The plan error on a node with `invalidAnnotation: fail`; `None` if even such a node accepts
-    /// the pod.
+    /// The plan error on a node with `invalidAnnotation: fail`; `None` if that node accepts the pod
+    /// too.
     pub fn ignored(&self) -> Option<PlanError> {
         match self {
             PlanWarning::IgnoredAnnotation { key, error } => Some(PlanError {

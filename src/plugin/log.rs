@@ -1,4 +1,5 @@
-//! The log of a call. Warnings go to stderr and to `logFile`. Other lines go only to `logFile`.
+//! The log of a call. Warnings go to `logFile` and, unless `logToStderr` is false, to stderr. Other
+//! lines go only to `logFile`.
 //!
 //! A call never fails because its log cannot be written.
 
@@ -21,7 +22,8 @@ const MEGABYTE: u64 = 1 << 20;
 const DAY: u64 = 24 * 60 * 60;
 
 impl Log {
-    /// Logs a warning about `call`: to stderr, and to the file at the level `error`.
+    /// Logs a warning about `call`: to stderr if `to_stderr` is set, and to the file at the level
+    /// `error`.
     pub(crate) fn warn(&self, call: &str, line: &str) {
         let line = format!("{call}: {line}");
         if self.to_stderr {
@@ -90,8 +92,8 @@ fn open_log(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Renames a full file, adding the current time to its name. Does nothing if another call is
-/// renaming or has renamed the file.
+/// Renames a full file, adding the current time to its name, and removes old files. Does nothing if
+/// another call is renaming or has renamed the file.
 fn rotate(path: &Path, file: File, rotation: Rotation) -> io::Result<()> {
     let Ok(file) = Flock::lock(file, FlockArg::LockExclusiveNonblock) else {
         return Ok(());

@@ -14,7 +14,7 @@ const fn required(verb: Verb) -> &'static [&'static str] {
     }
 }
 
-/// The environment of one call, checked.
+/// The environment of one call. Only [`Call::attachment`] checks the container and the interface.
 #[derive(Debug, Clone)]
 pub struct Call {
     /// `CNI_COMMAND`.

@@ -151,19 +151,19 @@ pub enum Strictness {
     Strict,
     /// The finding becomes an event.
     Warn,
-    /// There is no verification.
+    /// The difference is ignored.
     Off,
 }
 
-/// How the requested `ips` and `mac` reach the plugins.
+/// How the requested `ips` and `mac` reach the plugins, unless `npwgVersion` is `1.0`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Undeclared {
     /// As capability arguments. If no plugin declares the capability, the ADD fails (NPWG 1.3
-    /// §4.1.2.1.3.2). On the cluster network, the plugins then get the addresses in `CNI_ARGS`
-    /// instead.
+    /// §4.1.2.1.3.2). The cluster network is an exception: its plugins then get the addresses in
+    /// `CNI_ARGS`.
     Fail,
-    /// In `CNI_ARGS`, even if a plugin declares the capability. Verification decides whether a
-    /// plugin applied the addresses.
+    /// In `CNI_ARGS`. A plugin that declares the capability also gets them as capability arguments.
+    /// Verification shows whether a plugin applied the addresses.
     Args,
 }
 

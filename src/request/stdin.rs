@@ -2,8 +2,8 @@
 
 use std::io::Read;
 
-/// The largest configuration, in bytes. For comparison, the API server limits an object, such as a
-/// ConfigMap with a configuration, to about 1.5 MiB.
+/// The largest configuration, in bytes. For comparison, etcd limits an object, such as a ConfigMap
+/// with a configuration, to about 1.5 MiB.
 pub const MAX_STDIN: u64 = 4 << 20;
 
 /// Reads all of `input`, up to [`MAX_STDIN`] bytes.

@@ -108,8 +108,8 @@ pub(super) fn drift(paths: &HostPaths, installed: &Manifest) -> Option<Drift> {
 }
 
 /// Refuses this binary if it is built for a different machine than a plugin of `network`, or than
-/// the binary that is installed on the node. That this binary runs proves nothing, because the
-/// kernel may emulate its machine.
+/// the binary that is installed on the node. A binary for a different machine may still run,
+/// because the kernel may emulate that machine.
 ///
 /// # Errors
 /// [`SetupError::OtherMachine`].

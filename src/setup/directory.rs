@@ -1,7 +1,8 @@
 //! Reads a directory of CNI configurations as the container runtime does.
 //!
 //! containerd and CRI-O sort the files `*.conf`, `*.conflist` and `*.json` by the bytes of their
-//! names and use the first file. They ignore all other files and folders.
+//! names and use the first file. If the first file is broken, containerd has no network, but CRI-O
+//! uses the next file. Both ignore all other files and folders.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -132,12 +133,12 @@ impl Directory {
     /// The network that the runtime would use without Jackfield and Multus: the first file of the
     /// kind [`Kind::Network`].
     ///
-    /// A broken file ends the search. Another program may still be writing this file, and the
-    /// runtime would not skip it either. A broken file with one of our names does not end the
+    /// A broken file ends the search. Another program may still be writing this file, and
+    /// containerd would not skip it either. A broken file with one of our names does not end the
     /// search, because such a file is normally our own configuration.
     ///
     /// # Errors
-    /// Why no network was found.
+    /// [`NoNetwork::BrokenFirst`] and [`NoNetwork::Missing`].
     pub fn cluster_network(&self) -> Result<(&str, &NetworkConfig), NoNetwork> {
         for file in &self.files {
             match &file.kind {

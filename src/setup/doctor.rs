@@ -1,11 +1,12 @@
-//! `doctor`: checks the node, changes nothing, and names a remedy for each finding.
+//! `doctor`: checks the node, and names a remedy for each finding. Changes nothing but the mode of
+//! `journalDir`, if other users can read this directory.
 //!
 //! ```text
 //! configuration ▶ installation ▶ cluster ▶ programs ▶ devices ▶ journal ▶ owed ▶ Multus' cache
 //! ```
 //!
-//! A finding of one check does not prevent the other checks, with one exception: an invalid
-//! configuration prevents the check of the programs.
+//! A finding of one check does not prevent the other checks, with one exception: without a valid
+//! configuration, `doctor` does not check the programs.
 
 mod cluster;
 mod configuration;

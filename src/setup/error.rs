@@ -181,7 +181,7 @@ pub enum SetupError {
         /// The installed binary.
         binary: PathBuf,
     },
-    /// The uninstall failed before it could detach every sandbox on record.
+    /// The uninstall failed before it detached any sandbox.
     #[error("{}", .0.to_cni().msg)]
     Retire(#[source] Box<Failure>),
     /// Some sandboxes could not be detached.

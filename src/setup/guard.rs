@@ -3,7 +3,7 @@
 //! Other programs also write to the runtime's directory. Cilium renames all configurations but its
 //! own. Istio appends its plugin to the first list. A cluster network may rename its own file. The
 //! guard accepts a list that still begins with Jackfield, and adopts the new name of the cluster
-//! network's file. It repairs every other change.
+//! network's file. It repairs every other change of the installed files.
 //!
 //! If a fourth repair within ten minutes would be necessary, the guard gives up. Otherwise the node
 //! would lose its network again and again.
@@ -186,7 +186,7 @@ fn installed_drift(paths: &HostPaths, installed: &Manifest) -> Result<Option<Dri
 /// Counts one repair in the manifest, so that the count survives a restart.
 ///
 /// # Errors
-/// [`SetupError::GivenUp`] if there have been too many repairs.
+/// [`SetupError::GivenUp`] if there have been too many repairs, and [`SetupError::Io`].
 fn spend(
     paths: &HostPaths,
     mut installed: Manifest,

@@ -47,7 +47,7 @@ pub struct Options {
 pub enum InstallOutcome {
     /// Jackfield is installed.
     Done,
-    /// A signal ended this process before there was a cluster network.
+    /// SIGTERM or SIGINT arrived before there was a cluster network.
     Ended,
     /// A dry run has ended with this rehearsal.
     Rehearsed(Rehearsal),

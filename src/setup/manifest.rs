@@ -76,7 +76,8 @@ pub struct Manifest {
     /// The times of the repairs, in seconds since the epoch.
     #[serde(default)]
     pub repairs: Vec<u64>,
-    /// Whether an uninstall has begun and is waiting for the end of pods that still run.
+    /// Whether an uninstall has begun. The binary and the journal stay while pods that Jackfield
+    /// attached still run.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_leaving: bool,
 }

@@ -24,7 +24,7 @@ const CHANGES: AddWatchFlags = AddWatchFlags::IN_CREATE
     .union(AddWatchFlags::IN_MOVE_SELF);
 /// Changes often come in groups. A wait ends this long after the last change of a group.
 const QUIET: Duration = Duration::from_millis(100);
-/// A wait ends after this time even if changes continue.
+/// A wait ends this long after the first change even if changes continue.
 const LONGEST: Duration = Duration::from_secs(1);
 
 /// A watch on directories.
@@ -43,7 +43,7 @@ pub(super) enum Wake {
     Changed,
     /// Nothing changed within the limit.
     Quiet,
-    /// A signal ends this process.
+    /// SIGTERM or SIGINT arrived.
     End,
 }
 

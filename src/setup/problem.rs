@@ -15,8 +15,7 @@ const CILIUM: &str = ".cilium_bak";
 /// Why a file cannot be used as a CNI configuration.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfFileProblem {
-    /// The file cannot be read, or a file of its sibling folder, which has the network's name and
-    /// contains further plugins.
+    /// The file cannot be read, or its sibling folder with further plugins cannot be used.
     #[error(transparent)]
     Unreadable(#[from] ConfDirError),
     /// The text is not a JSON object.

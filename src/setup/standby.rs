@@ -39,11 +39,12 @@ pub(super) enum Outcome {
     GoOn,
     /// Jackfield has taken over from Multus.
     TookOver,
-    /// A signal ends this process.
+    /// SIGTERM or SIGINT arrived.
     End,
 }
 
-/// Waits until the node's network is no longer Multus, or until a signal ends this process.
+/// Waits until the node's network is no longer Multus, or until a signal ends this process. With
+/// `--from-multus`, attempts the takeover again and again.
 pub(super) fn wait(
     options: &Options,
     report: &mut Report,

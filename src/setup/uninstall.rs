@@ -26,8 +26,10 @@ use crate::cni::RawObject;
 /// Uninstalls Jackfield.
 ///
 /// # Errors
-/// [`SetupError::StillAttached`] while pods that Jackfield attached still run. Other errors of
-/// [`SetupError`] when a file or the journal cannot be read or changed.
+/// [`SetupError::StillAttached`] while pods that Jackfield attached still run, unless `force` is
+/// set. [`SetupError::DamagedRecords`], [`SetupError::InContainer`] and [`SetupError::NotDetached`]
+/// if sandboxes on record cannot be detached. Other errors of [`SetupError`] if another process is
+/// changing the installation, or if a file or the journal cannot be read or changed.
 pub fn uninstall(
     paths: &HostPaths,
     cni_path: &str,
@@ -147,8 +149,8 @@ fn names_ours(paths: &HostPaths, path: &Path) -> bool {
 }
 
 /// Copies the cluster network's configuration into the runtime's directory, if that directory is
-/// separate, was not empty, and has no other network. Without a network, the runtime could not even
-/// stop its pods.
+/// separate, was not empty, and had no other network before the uninstall. Without a network, the
+/// runtime could not even stop its pods.
 fn leave_a_network(paths: &HostPaths, runtime: &Directory, say: Say<'_>) -> Result<(), SetupError> {
     let has_other = runtime
         .files
@@ -175,8 +177,8 @@ fn leave_a_network(paths: &HostPaths, runtime: &Directory, say: Say<'_>) -> Resu
     Ok(())
 }
 
-/// Restores the previous binary, or removes ours. If another program has replaced our binary, the
-/// replacement stays.
+/// Restores the previous binary. If there was none, removes our binary, unless another program has
+/// replaced it.
 fn remove_binary(paths: &HostPaths, manifest: &Manifest, say: Say<'_>) -> Result<(), SetupError> {
     let here = paths.here(&manifest.binary);
     if manifest.restore(paths, &manifest.binary)? {

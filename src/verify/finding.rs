@@ -25,7 +25,8 @@ pub struct Finding {
 /// How much a finding matters, from the lightest to the heaviest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Weight {
-    /// It is worth an event, but contradicts neither a request nor an answer.
+    /// It is worth an event, but does not prove that the attachment contradicts a request or an
+    /// answer.
     Warning,
     /// It contradicts a delegate's answer.
     Answered,

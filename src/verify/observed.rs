@@ -16,9 +16,10 @@ pub struct Observed {
     pub addresses: Vec<Address>,
     /// The interface that has enslaved the attachment's interface.
     pub master: Option<Master>,
-    /// The names of the device behind the interface. [`observe`] sets the parent device that the
-    /// kernel reports. A caller with access to sysfs replaces it by all names of the device: with
-    /// the PCI function of a `virtioN`, or with the device behind a macvlan's lower link.
+    /// The names of the device behind the interface. [`observe`] sets only the name of the parent
+    /// device that the kernel reports. A caller with access to sysfs replaces it with all names,
+    /// such as a `virtioN` and its PCI function. For a macvlan, that caller uses the device of the
+    /// lower link.
     pub device: Vec<String>,
 }
 

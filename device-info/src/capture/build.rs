@@ -14,21 +14,22 @@ use crate::sysfs::Sysfs;
 use crate::sysfs::path::follow;
 
 impl Capture {
-    /// Builds the captured machine below `directory`, in `sys` and `dev`, and returns it.
+    /// Builds the captured machine in `sys` and `dev` below `directory`, and returns a [`Sysfs`]
+    /// that reads it.
     ///
     /// Only root can create character devices. Without root, this method skips them. Paths that
     /// depend on a skipped device are then unknown to readers of the built machine.
     ///
     /// # Errors
     ///
-    /// [`CaptureError`] for a path or link that would leave the directory, and for errors of the
-    /// file system.
+    /// [`CaptureError`] for a path or link that would leave the directory, for a character device
+    /// without valid numbers, and for errors of the file system.
     pub fn build(&self, directory: &Path) -> Result<Sysfs, CaptureError> {
         let (root, dev) = (directory.join("sys"), directory.join("dev"));
         for base in [&root, &dev] {
             fs::create_dir_all(base).map_err(|error| CaptureError::io(base, error))?;
         }
-        // Create links last, so that the loops never create a file through a link.
+        // Create links last, so that no attribute is written through a link.
         for (path, node) in &self.sysfs {
             match node {
                 Node::Directory => {

@@ -6,7 +6,7 @@ use crate::devlink::{Devlink, DevlinkHandle};
 use crate::switch::Switch;
 use crate::sysfs::{Entry, Sysfs};
 
-/// The attributes of a PCI function.
+/// The attributes of a device that a capture contains. Most exist only for PCI functions.
 const PCI_TEXTS: [&str; 14] = [
     "class",
     "vendor",

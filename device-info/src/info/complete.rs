@@ -9,13 +9,15 @@ use crate::quoted::Quoted;
 /// `given` is the device plugin's or the delegate's device information, if there is any. `complete`
 /// keeps its values, and takes missing values from `facts`. It refuses a value that contradicts
 /// `facts`, because a pod would open the wrong device. Without `given`, the result comes from
-/// `facts` alone: `vdpa` for a function whose vDPA device is in use, otherwise `pci`. The result is
-/// `None` for a subfunction, because the specification has no type for it. The result's version is
-/// at least the version that its keys need.
+/// `facts` alone: `vdpa` if the driver and the path of a vDPA device are known, otherwise `pci`.
+/// The result is `None` for a device that is neither, such as a subfunction, because the
+/// specification has no type for it. The result's version is at least the version that its keys
+/// need.
 ///
 /// # Errors
 ///
-/// [`CompletionError`] with the device, the key and both values.
+/// [`CompletionError`] if `given` contradicts `facts`, or if the result does not follow the
+/// specification.
 ///
 /// ```
 /// use device_info::{Facts, WireDeviceInfo, complete};

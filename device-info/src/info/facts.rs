@@ -28,7 +28,7 @@ pub struct Facts {
     pub rdma_devices: Vec<String>,
     /// The representor.
     pub representor_device: Option<String>,
-    /// The vDPA device: the device itself, or the vDPA device of the PCI function.
+    /// The vDPA device: the device itself, or the only vDPA device of the PCI function.
     pub vdpa: Option<VdpaFacts>,
 }
 
@@ -44,8 +44,8 @@ pub struct VdpaFacts {
 }
 
 impl Facts {
-    /// Reads the facts about the device with this identifier; `None` if this machine has no such
-    /// device.
+    /// Reads the facts about the device with this identifier; `None` if this machine does not have
+    /// the device.
     ///
     /// `switches` returns a device's switch from devlink
     /// ([`Devlink::switch`](crate::Devlink::switch)). With `&mut |_| None`, `read` looks up

@@ -11,12 +11,14 @@ impl DeviceInfo {
     /// Checks the path of the socket of a vhost-user or memif device after an attachment (`DEVINFO
     /// 1.1.0 §3.1.5.1, §3.1.6.1`). Succeeds for devices without a socket.
     ///
-    /// In the modes `client` and `slave` the host creates the socket, so it must exist. In `server`
-    /// and `master` the application creates the socket later, so only its directory must exist.
+    /// In the mode `client` and the role `slave` the host creates the socket, so the socket must
+    /// exist. In `server` and `master` the application creates the socket later, so only the
+    /// socket's directory must exist.
     ///
     /// # Errors
     ///
-    /// [`SocketError`] with the path and the problem.
+    /// [`SocketError`] if the path of the host's socket is missing or is not a socket, and if the
+    /// directory of the application's socket is missing.
     pub fn check_socket(&self) -> Result<(), SocketError> {
         let (path, by_host) = match self.kind() {
             DeviceKind::VhostUser(socket) => (&socket.path, socket.mode == VhostUserMode::Client),

@@ -269,7 +269,7 @@ fn where_nothing_was_written_the_machine_alone_says_what_the_device_is() {
         completed(None, &facts(&igb, "0000:01:10.2"))["pci"]["vhost-net"],
         Value::Null
     );
-    // Its physical function is not a virtual function.
+    // A physical function has no `pf-pci-address`.
     assert_eq!(
         completed(None, &facts(&igb, "0000:01:00.0"))["pci"],
         json!({"pci-address": "0000:01:00.0"})

@@ -76,8 +76,9 @@ impl WireDeviceInfo {
     }
 
     /// Returns whether this information describes the device with the identifier `id`. If `id` is a
-    /// PCI address, compares PCI addresses; otherwise compares the name of the vDPA device. Returns
-    /// `None` if `id` cannot be compared, for example because a device plugin chose its form.
+    /// PCI address, compares PCI addresses; otherwise compares `id` with the name of the vDPA
+    /// device. Returns `None` if this information lacks the value to compare. Also returns `None`
+    /// if the name differs, because a device plugin may choose any identifier.
     #[must_use]
     pub fn describes(&self, id: &str) -> Option<bool> {
         let is_vdpa = self.kind.as_deref() == Some("vdpa");

@@ -21,8 +21,8 @@ impl PciFunction {
             .collect()
     }
 
-    /// Returns the function's own interface: its only interface, or with representors, the only
-    /// interface with a physical port. `None` if not exactly one interface qualifies.
+    /// Returns the function's own interface: its only interface, unless that is a representor. If
+    /// the function has several interfaces, returns the only one that is a port to the wire.
     #[must_use]
     pub fn netdev(&self) -> Option<String> {
         own_netdev(&self.entry).or_else(|| match self.netdevs().as_slice() {
@@ -46,7 +46,7 @@ pub(crate) fn virtio_names(entry: &Entry) -> Vec<String> {
     names
 }
 
-/// Returns the device's own interface among those in `net/`.
+/// Returns the device's own interface among the interfaces in `net/`.
 pub(crate) fn own_netdev(device: &Entry) -> Option<String> {
     let names = device.names("net");
     let role = |name: &String| {

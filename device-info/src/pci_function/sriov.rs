@@ -16,8 +16,8 @@ pub struct Sriov {
     /// The device ID of the virtual functions.
     pub vf_device: Option<u16>,
     /// The number of MSI-X vectors that the function can distribute among its virtual functions.
-    /// `None` if the driver has no such pool. The driver of E810 then reports a negative number as
-    /// 4294967033, which is more than any function has.
+    /// `None` if the driver has no pool of vectors. In that case, the driver of E810 shows a
+    /// negative number as 4294967033, which is more than any function has.
     pub vf_total_msix: Option<u32>,
 }
 
@@ -25,7 +25,7 @@ pub struct Sriov {
 const MAX_MSIX: u32 = 2048 * 65_535;
 
 impl PciFunction {
-    /// Returns the SR-IOV capability; `None` for a function that is not physical.
+    /// Returns the SR-IOV capability; `None` for a function without it.
     ///
     /// A function can have the capability without virtual functions. Reading the number of virtual
     /// functions blocks while a driver creates some, so call this method only where blocking does
@@ -87,7 +87,7 @@ impl PciFunction {
     /// Returns the VF number.
     ///
     /// Computes the number from the physical function's offset and stride, and confirms it by
-    /// reading one link. This takes six system calls, whatever the number of virtual functions. If
+    /// reading one link. This takes nine system calls, whatever the number of virtual functions. If
     /// the link does not confirm the number, reads all links. Compares whole addresses.
     #[must_use]
     pub fn vf_index(&self) -> Option<u32> {

@@ -7,7 +7,7 @@ use crate::pci_address::PciAddress;
 
 /// The character devices of a function on a VFIO driver.
 ///
-/// The group's number changes at a reboot, so do not store it.
+/// The group's number may change at a reboot, so do not store it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Vfio {
     /// The IOMMU group.

@@ -11,7 +11,7 @@ use crate::quoted::Quoted;
 pub enum StoreError {
     /// A text that cannot be part of a file name.
     #[error(
-        "the {what} {value} cannot be part of a file name; use one without / and control characters"
+        "the {what} {value} cannot be part of a file name; use one without /, control characters and a leading dot"
     )]
     Name {
         /// What the text names.

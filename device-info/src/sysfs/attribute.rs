@@ -16,7 +16,7 @@ pub const MAX_ATTRIBUTE: usize = 4096;
 
 /// Reads one attribute, trimmed.
 ///
-/// Does not block, even on a FIFO in a directory that is not a real sysfs.
+/// Does not block on a FIFO, which a directory that is not a real sysfs may contain.
 pub(super) fn read(path: &Path) -> Result<String, AttributeError> {
     let mut buffer = [0; MAX_ATTRIBUTE + 1];
     match read_at(AT_FDCWD, path, &mut buffer) {
@@ -28,8 +28,8 @@ pub(super) fn read(path: &Path) -> Result<String, AttributeError> {
 /// Reads one attribute of every entry of a directory, in an unspecified order. Calls `each` with
 /// the entry's name and its trimmed text or error.
 ///
-/// A switch may have hundreds of ports, so this function resolves the directory's path once and
-/// allocates no memory per attribute.
+/// A switch may have hundreds of ports, so this function opens each attribute relative to the
+/// directory, and reads all attributes into one buffer.
 pub(super) fn read_each(
     directory: &Path,
     attribute: &str,
@@ -173,7 +173,8 @@ pub(crate) enum Cause {
 }
 
 impl Cause {
-    /// Maps the error numbers of drivers without a value to [`Cause::Absent`].
+    /// Maps the error numbers by which the kernel or a driver reports that there is no value to
+    /// [`Cause::Absent`].
     pub(super) fn of(error: &io::Error) -> Self {
         match error.raw_os_error().map(Errno::from_raw) {
             Some(

@@ -15,7 +15,7 @@ const MAX_NAMES: usize = 1 << 16;
 /// A device's directory and its sysfs.
 ///
 /// Holds a path, not content. If the device vanishes between two reads, the second read finds
-/// nothing, and never the values of a different device.
+/// nothing.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
     sysfs: Sysfs,
@@ -24,7 +24,7 @@ pub(crate) struct Entry {
 
 impl Entry {
     /// Returns the directory that a link such as `bus/pci/devices/0000:01:00.0` points to. `None`
-    /// if there is no such link.
+    /// if the link is missing, or if its target is outside sysfs or has a different name.
     pub(crate) fn linked(sysfs: &Sysfs, directory: &str, name: &str) -> Option<Self> {
         let directory = sysfs.root().join(directory);
         let link = directory.join(name);

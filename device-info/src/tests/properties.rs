@@ -1,4 +1,5 @@
-//! Incomplete machines: no panic, no endless loop, no wrong answer, only "unknown".
+//! On an incomplete machine, the readers must not panic, hang or return a wrong value. They may
+//! only return "unknown".
 
 use proptest::prelude::*;
 

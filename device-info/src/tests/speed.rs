@@ -4,9 +4,10 @@ use super::machine;
 use crate::sysfs::cost;
 use crate::{Facts, Inventory, fixtures};
 
-/// The limit for one function, if devlink reports its switch or it has no switch.
+/// The maximum number of system calls for one function, if devlink reports the function's switch or
+/// the function has no switch.
 const ONE_FUNCTION: usize = 60;
-/// The limit for each further function of an inventory.
+/// The maximum number of system calls for each function of an inventory, on average.
 const EACH_FUNCTION: usize = 40;
 
 #[test]

@@ -51,11 +51,12 @@ devices, but at most once a second. So the figures are at most one minute plus o
 may show no devices.
 
 `jackfield doctor` sends the agent its number of findings for each check. The agent serves the numbers of the last run
-until the agent restarts. Before the first run, the agent serves no such numbers. If `doctor` cannot read the node's
-configuration or finds no agent, it sends nothing. To run `doctor` regularly, call `/opt/cni/bin/jackfield doctor` as
-root from a timer of the node and watch `jackfield_doctor_last_run_timestamp_seconds`.
+until the agent restarts. Before the first run, the agent serves no such numbers. If no agent listens, the numbers of
+this run are lost. To run `doctor` regularly, call `/opt/cni/bin/jackfield doctor` as root from a timer of the node and
+watch `jackfield_doctor_last_run_timestamp_seconds`.
 
-All Prometheus client libraries have the metrics that begin with `process_`. Here these metrics describe the agent.
+The metrics that begin with `process_` describe the agent's process. Their names are those of the Prometheus client
+libraries.
 
 A scraper whose header `Accept` prefers OpenMetrics 1.0, such as Prometheus, gets OpenMetrics. Any other scraper gets
 Prometheus' text format 0.0.4 (`text/plain; version=0.0.4`). The names in the table below are the same in both formats.

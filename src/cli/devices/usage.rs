@@ -24,7 +24,7 @@ pub(super) struct User {
     pub(super) pod: Option<String>,
     /// The runtime's ID of the sandbox.
     pub(super) container: String,
-    /// The network, as `namespace/definition`.
+    /// The network: `namespace/definition`, or its CNI name if it has no definition.
     pub(super) network: String,
     /// The interface in the pod.
     pub(super) interface: String,

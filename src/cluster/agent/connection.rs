@@ -1,5 +1,5 @@
-//! The plugin's end of the agent's socket. Connecting follows no symlink, and no operation waits
-//! beyond its deadline.
+//! The plugin's end of the agent's socket. The socket's path must not be a symlink, and no
+//! operation waits beyond its deadline.
 
 use std::fs::File;
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
@@ -31,7 +31,7 @@ const MOST_DESCRIPTORS: usize = 253;
 /// What a connection is for.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Purpose {
-    /// A question, with the deadline of its answer.
+    /// A message with an answer. Connecting may take until this deadline.
     Asking(Instant),
     /// A message without an answer. Connecting does not wait for an agent with a full queue.
     Telling,
@@ -44,9 +44,9 @@ pub(super) struct DescriptorError;
 
 /// Connects to the agent's socket.
 ///
-/// Follows no symlink: the agent can write to the socket's directory, and must not redirect root to
-/// a different socket. The listener has to run as the same user as this process (root), because its
-/// answers decide which programs run.
+/// Refuses a symlink at `path`: the agent can write to the socket's directory, and must not
+/// redirect root to a different socket. The listener has to run as the same user as this process
+/// (root), because its answers decide which programs run.
 pub(super) fn open(path: &Path, purpose: Purpose) -> Result<UnixStream, AgentProblem> {
     // The standard library drops O_PATH on musl.
     let flags = OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
@@ -149,8 +149,8 @@ impl Write for ByDeadline<'_> {
     }
 }
 
-/// Returns the time until the deadline. The time is never zero, because a socket treats zero as no
-/// limit.
+/// Returns the time until the deadline, or `TimedOut` after the deadline. The time is never zero,
+/// because a socket treats zero as no limit.
 fn left(until: Instant) -> io::Result<Duration> {
     let left = until.saturating_duration_since(Instant::now());
     if left.is_zero() {

@@ -20,7 +20,7 @@ pub(super) fn receive(stream: &mut impl Read) -> Result<FromAgent, FrameError> {
         let (message, length) = frame::read_sized(stream, MAX_FROM_AGENT)?;
         match message {
             FromAgent::Definition(part) => {
-                // `kept` is the memory that the definitions take, even without configurations.
+                // `kept` is the memory that the definitions take, with `PART` for each definition.
                 // `sent` includes keys that the plugin skips, because reading them takes time.
                 sent += length;
                 kept += PART + part.1.config.as_ref().map_or(0, String::len);

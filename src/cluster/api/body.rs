@@ -16,7 +16,7 @@ use super::error::RequestError;
 /// The buffer grows by `LONGER` bytes at once as soon as an answer exceeds `LONG` bytes.
 const LONG: usize = 256 << 10;
 const LONGER: usize = 2 << 20;
-/// How much of a refusal is read, in bytes.
+/// The longest text of a refusal, in bytes. A longer text is dropped.
 const REFUSAL: usize = 64 << 10;
 
 /// How long a GET waits for its answer before `read` also sends it over a new connection. The

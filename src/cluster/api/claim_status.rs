@@ -1,9 +1,9 @@
 //! Writes `status.devices[].networkData` of ResourceClaims (`resource.k8s.io/v1`, KEP-4817) with
 //! server-side apply.
 //!
-//! Each pod has its own field manager. So the entries of other pods and of drivers stay as they are,
-//! and the API server refuses to change a field that another manager owns. A pod's entries are
-//! removed by applying an empty list.
+//! Each pod has its own field manager. So the entries of other pods and of drivers stay as they
+//! are, and the API server refuses to change a field that another manager owns. The agent removes a
+//! pod's entries by applying a claim without a status.
 
 use http::Method;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
@@ -79,11 +79,13 @@ struct AllocatedResult {
     share_id: Option<String>,
 }
 
-/// Writes the claims of a publication on `node`. Removes all entries of the pod if the pod `is_gone`.
+/// Writes the status of the claims of a publication. Removes the pod's entries from these claims if
+/// the pod `is_gone`.
 ///
-/// Writes only devices that the API server has allocated to a claim for this node, and only if the
-/// claim is reserved for the pod. Drops the status of a claim that does not exist, and a status that
-/// the API server can never accept. Does nothing on an API server without `resource.k8s.io/v1`.
+/// Writes only devices that are allocated to a claim on `node`, and only if the claim is reserved
+/// for the pod. Drops the status of a claim that does not exist, and a status that the API server
+/// can never accept. Does nothing if the publication has no pod UID, or if the API server does not
+/// serve `resource.k8s.io/v1`.
 ///
 /// # Errors
 /// [`ApiError`]. The publication is then still owed. A retry of a successful write changes nothing.
@@ -161,7 +163,8 @@ impl ResourceClaim {
                 (&it.driver, &it.pool, &it.device) == (&device.driver, &device.pool, &device.device)
             });
             let share = shares.next()?;
-            // Nothing tells which of several shares the pod's interface uses.
+            // If the claim has several shares of the device, the agent cannot know which of them
+            // the pod's interface uses.
             shares.next().is_none().then(|| DeviceStatus {
                 share_id: share.share_id.clone(),
                 ..device.clone()
@@ -177,7 +180,7 @@ impl ResourceClaim {
 }
 
 impl Allocation {
-    /// Whether the devices are those of one node, `node`. The API server identifies the node of a
+    /// Whether the devices are allocated on `node` alone. The API server identifies the node of a
     /// claim in the same way.
     fn is_for(&self, node: &str) -> bool {
         let field = json!([{"key": "metadata.name", "operator": "In", "values": [node]}]);
@@ -185,9 +188,9 @@ impl Allocation {
     }
 }
 
-/// Returns the body of a server-side apply. The UID keeps the write from a later claim of that name.
-/// Without devices the body has no status, because the API server would keep the field manager of an
-/// empty status.
+/// Returns the body of a server-side apply. The body contains the claim's UID, so that the API
+/// server refuses the write if a new claim has the same name. Without devices the body has no
+/// status, because the API server would keep the field manager of an empty status.
 fn body(claim: &ObjectRef, uid: &str, devices: Vec<DeviceStatus>) -> Value {
     let mut body = json!({
         "apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim",

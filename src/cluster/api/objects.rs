@@ -197,7 +197,8 @@ fn container(spec: ContainerSpec, is_init: bool) -> Option<Container> {
     })
 }
 
-/// Whether a resource is an extended resource: its name has a domain other than `kubernetes.io`.
+/// Whether a resource is an extended resource: its name has a domain that does not end in
+/// `kubernetes.io`.
 fn is_extended(resource: &str) -> bool {
     resource
         .split_once('/')

@@ -23,7 +23,8 @@ const NAMESPACE_OF_NODES: &str = "default";
 /// The outcome of a publication.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PublishOutcome {
-    /// Status and events are written.
+    /// Status and events are written. If the API server refused the status as too long, an event
+    /// reports the refusal instead.
     Written,
     /// The pod is gone. A new pod may have the same name.
     PodGone,

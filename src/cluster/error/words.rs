@@ -89,7 +89,9 @@ impl Problem for ClusterError {
             Self::Status { .. } => "make the folder writable, and free space there if it is full",
             Self::ManyContainers(_) => "request them in fewer containers",
             Self::OtherPod { .. } => "wait for the pod to be recreated",
-            Self::Owed { .. } => "make it writable, free space there, or start the agent",
+            Self::Owed { .. } => {
+                "make the directory writable, free space there, or start the agent"
+            }
             Self::NotListed => "try again later",
         };
         Some(remedy.to_owned())
@@ -181,7 +183,7 @@ mod tests {
                     agent: Box::new(agent(AgentProblem::NoListener)),
                 },
                 "status of pod a/web: /j/publish: no storage space, and the agent does not \
-                 answer on /run/agent.sock: nothing listens there; make it writable, \
+                 answer on /run/agent.sock: nothing listens there; make the directory writable, \
                  free space there, or start the agent",
             ),
             (

@@ -13,7 +13,7 @@ use super::{DocumentError, MAX_FILE};
 /// The size limit of a document after its aliases are expanded. The size is the length of all
 /// strings in bytes, plus [`EACH`] for each key and each value.
 const MAX_EXPANDED: u64 = MAX_FILE;
-/// The size of a value in addition to its text, in bytes.
+/// The size of a key or a value in addition to its text, in bytes.
 const EACH: u64 = 8;
 
 /// How many brackets may be open at the same time. The time that libyaml takes grows with the

@@ -149,7 +149,7 @@ pub(in crate::cluster) fn example() -> Publication {
     example_without_claims().with_claims(ClaimStatus::group([(device, Some(data))]))
 }
 
-/// The publication of the previous release.
+/// The same publication without claims, as in the golden file of the previous release.
 pub(in crate::cluster) fn example_without_claims() -> Publication {
     let entry = StatusEntry {
         name: "demo/n".to_owned(),

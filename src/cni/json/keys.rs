@@ -53,7 +53,8 @@ fn only(mut letters: impl Iterator<Item = char>) -> Option<char> {
 ///
 /// # Errors
 ///
-/// [`JsonError::Ambiguous`] with the path of the key.
+/// [`JsonError::Ambiguous`] with the path of the key, or [`JsonError::Syntax`] for a key that is
+/// not a valid JSON string.
 pub(crate) fn unambiguous(text: &str, names: &[&str]) -> Result<(), JsonError> {
     let mut seen: HashSet<(usize, Cow<'_, str>)> = HashSet::new();
     visit(text, &mut |key| {

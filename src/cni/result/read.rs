@@ -26,7 +26,7 @@ pub(super) fn parse(text: &[u8], config_version: Version) -> Result<CniResult, R
     Ok(read(&object)?)
 }
 
-/// Reads a result of 0.3.0 or later. Accepts every key in every version.
+/// Reads a result of 0.3.0 or later. Accepts the keys of 1.1.0 in all these versions.
 fn modern(object: &RawObject) -> Result<CniResult, JsonError> {
     let interfaces = list(object, "interfaces", interface)?;
     let mut ips = list(object, "ips", ip_config)?;

@@ -23,10 +23,11 @@ pub enum CacheError {
     /// The file cannot be read, or is too large.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// The file is not JSON, or has an ambiguous key.
+    /// The file is empty, not UTF-8 or nested too deeply, a configuration is not an object or
+    /// repeats a key, or a request cannot be written as JSON.
     #[error(transparent)]
     Json(#[from] JsonError),
-    /// The value of a key has the wrong type.
+    /// The file is not JSON, or the value of a key has the wrong type.
     #[error(transparent)]
     Type(#[from] serde_json::Error),
     /// A configuration is not Base64.

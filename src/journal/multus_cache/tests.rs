@@ -24,8 +24,7 @@ fn macvlan(name: &str) -> Value {
     json!({ "cniVersion": "1.0.0", "name": name, "type": "macvlan" })
 }
 
-/// A complete cache with eth0, net1 and data0, a name that the pod requested. A test may damage the
-/// cache.
+/// A complete cache with eth0, net1 and data0. The pod requested the name data0.
 fn cache() -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     let delegates = json!([

@@ -34,7 +34,7 @@ pub(in crate::journal) struct Attachment {
     device_info_file: Option<PathBuf>,
     #[serde(with = "Requested")]
     requested: plan::Requested,
-    /// Missing in the records of releases without segments.
+    /// Missing if the pod requests no MAC or GUID, and in the records of older releases.
     #[serde(skip_serializing_if = "Option::is_none")]
     segment: Option<Segment>,
     default_route: Option<Vec<IpAddr>>,

@@ -10,7 +10,7 @@ use netlink_packet_route::route::{
 
 use super::{DefaultRoute, Family, MAIN_TABLE, NextHop, RawAttribute};
 
-/// Clock ticks per second in the kernel's messages (`USER_HZ`). It is the same on every
+/// The clock ticks per second in the kernel's messages (`USER_HZ`). The value is the same on every
 /// architecture that Jackfield supports.
 const TICKS: u32 = 100;
 

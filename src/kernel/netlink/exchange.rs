@@ -1,9 +1,9 @@
 //! Sends requests over a netlink socket and waits for the answers.
 //!
 //! The calls block, because the plugin has nothing else to do while it waits. Starting an async
-//! runtime would take longer than the wait. [`Netlink`] requests a list again if the list changed
-//! during the read, ignores answers to earlier requests, and keeps the kernel's explanation of a
-//! refusal.
+//! runtime would take longer than the wait. [`Netlink`] repeats a request if the list changed
+//! during the read or a part of the answer was lost. It ignores answers to earlier requests, and
+//! keeps the kernel's explanation of a refusal.
 
 mod answer;
 mod filtered;
@@ -50,7 +50,7 @@ impl Kind {
     }
 }
 
-/// How often [`Netlink`] tries to read a list that changes during each read.
+/// How often [`Netlink`] sends a request whose answer is incomplete each time.
 const ATTEMPTS: u32 = 8;
 
 /// The initial size of the buffer, in bytes. The kernel sends a list in pieces of up to 32 KiB, and
@@ -84,13 +84,14 @@ where
 pub struct Netlink {
     socket: Socket,
     sequence: u32,
-    /// How long to wait for one answer.
+    /// How long to wait for each piece of an answer.
     patience: Duration,
     buffer: Vec<u8>,
 }
 
 impl Netlink {
-    /// Sets the options of a socket. `patience` limits the wait for each answer.
+    /// Sets the options of a socket. `patience` limits the wait for each piece of an
+    /// answer.
     pub(super) fn new(opened: io::Result<Socket>, patience: Duration) -> Result<Self, KernelError> {
         let socket = opened.map_err(KernelError::Socket)?;
         // Strict checking makes the kernel filter lists (4.20 and later). The second option adds an
@@ -199,8 +200,8 @@ impl Netlink {
         }
     }
 
-    /// Fills the buffer with the next piece of the answer. Returns false if the kernel dropped a
-    /// part of the answer.
+    /// Fills the buffer with the next piece of the answer. Returns false if a part of the answer is
+    /// lost, because the kernel dropped it or it did not fit into the buffer.
     fn receive(&mut self, until: Instant) -> Result<bool, NetlinkError> {
         loop {
             self.buffer.clear();

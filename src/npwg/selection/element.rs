@@ -115,7 +115,7 @@ fn check_limit(key: &'static str, count: usize, limit: usize) -> Result<(), Elem
 }
 
 /// Returns the keys that neither the specification nor Multus defines, including keys of
-/// `portMappings`. In the element itself, skips keys with a period, because such keys belong to
+/// `portMappings`. In the element itself, skips keys with a period, because these keys belong to
 /// implementations (NPWG 1.3 §4.1.2.1).
 ///
 /// For example, the result tells a user who wrote `proto` instead of `protocol` why the protocol is
@@ -171,7 +171,7 @@ fn default_route(object: &RawObject) -> Result<Option<Vec<IpAddr>>, ElementError
         .transpose()
 }
 
-/// Whether an address can belong to another machine. A gateway needs such an address.
+/// Whether an address can belong to another machine, as the address of a gateway must.
 fn is_of_a_host(address: &IpAddr) -> bool {
     let is_broadcast = matches!(address, IpAddr::V4(address) if address.is_broadcast());
     !(address.is_unspecified() || address.is_loopback() || address.is_multicast() || is_broadcast)

@@ -10,7 +10,7 @@ use crate::cni::json::{Members, check, raw};
 /// other writers added.
 ///
 /// Other components may write status too (NPWG 1.3 §5.1). For example, a controller that plugs in
-/// an interface adds an entry. The merge keeps such an entry byte for byte unless a new entry
+/// an interface adds an entry. The merge keeps that entry byte for byte unless a new entry
 /// replaces it. Other components may also add keys with a period to Jackfield's entries, and the
 /// merge keeps these keys.
 ///
@@ -22,8 +22,8 @@ use crate::cni::json::{Members, check, raw};
 /// reports only current attachments (NPWG 1.3 §5), so the merge drops the entries that an earlier
 /// ADD listed as its own.
 ///
-/// The merge discards an existing value that is not a list of objects, because such a value
-/// violates the specification.
+/// The merge discards an existing value that is not a list of objects, because that value violates
+/// the specification.
 #[must_use]
 pub fn merge_status(existing: Option<&str>, ours: &[StatusEntry]) -> String {
     let existing: Vec<RawObject> = existing

@@ -1,4 +1,4 @@
-//! The steps of a change, after its plan has no problem.
+//! The steps of a change whose plan has no problems.
 
 use crate::baseline::DeviceState;
 use crate::cluster::{Event, Phase};
@@ -14,8 +14,8 @@ use crate::operation::{Context, Failure, Note, default_route, network_status};
 use crate::request::{NodeConfig, Strictness};
 use crate::verify::Masters;
 
-/// Carries out a change. If attaching fails, detaches the new networks again. Publishes the status of
-/// the attachments that are left, whether the change succeeds or fails.
+/// Carries out a change. If attaching fails, detaches the new networks again. Publishes the status
+/// of the attachments that are left, whether the detaching and attaching succeed or fail.
 pub(super) fn carry_out(
     context: &Context<'_>,
     mut sandbox: Sandbox,
@@ -70,8 +70,8 @@ pub(super) fn carry_out(
     let published = publish(context, &sandbox, links, events);
     outcome?;
     let status = published?;
-    // The record agrees with the annotation only now. If this process is killed before, the next
-    // change publishes the status again.
+    // Record the new digest last. If this process is killed before this write, the next change
+    // publishes the status again.
     sandbox.header.networks = Some(prepared.networks);
     journal.write(&sandbox)?;
     Ok(status)
@@ -89,7 +89,7 @@ fn attach(attaching: &mut Attaching<'_>, prepared: &Prepared, first: usize) -> R
     attaching.attach_networks(prepared, first)
 }
 
-/// Detaches the attachments from the index `first` on, and releases their devices and addresses.
+/// Detaches the attachments from the index `first` on, and releases their devices, MACs and GUIDs.
 fn roll_back(context: &Context<'_>, sandbox: &mut Sandbox, first: usize) -> Result<(), Failure> {
     let mut begun = sandbox.to_detach();
     begun.retain(|index| *index >= first);

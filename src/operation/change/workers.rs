@@ -1,22 +1,23 @@
-//! Starts the processes that change the networks of running pods. The runtime calls STATUS every few
-//! seconds. STATUS asks the agent, whose answer names the pods with a changed annotation.
+//! Starts the processes that change the networks of running pods. The runtime calls STATUS every
+//! few seconds. STATUS asks the agent, whose answer names the pods with a changed annotation.
 
 use crate::cluster::{Answer, Question};
 use crate::journal::{Key, Lock};
 use crate::operation::{Context, Note, Work};
 
-/// The most processes that one STATUS starts. The next STATUS starts further ones.
+/// The maximum number of processes that one STATUS starts. The next STATUS starts further ones.
 const MOST: usize = 8;
 
-/// Starts a process for each sandbox that the agent names in `answer`, unless its change has just
-/// failed or is under way. If the agent does not know the attached sandboxes, sends it the list and
-/// asks again.
+/// Starts a process for each sandbox that the agent names in `answer`, up to [`MOST`]. Skips a
+/// sandbox whose change has just failed or whose lock is taken. If the agent does not know the
+/// attached sandboxes, sends it the list and asks again.
 pub(in crate::operation) fn begin(context: &Context<'_>, answer: &Answer) {
     let host = context.host;
     let listed = answer.wants_sandboxes.then(|| list(context)).flatten();
     let differing = &listed.as_ref().unwrap_or(answer).differing;
     let mut differing: Vec<_> = differing.iter().collect();
-    // In random order, so that pods whose annotations change all the time do not keep others waiting.
+    // Use a random order, so that pods whose annotations change all the time do not keep others
+    // waiting.
     fastrand::shuffle(&mut differing);
     let due = differing.into_iter().filter_map(|sandbox| {
         let key = Key {
@@ -34,8 +35,8 @@ pub(in crate::operation) fn begin(context: &Context<'_>, answer: &Answer) {
     }
 }
 
-/// Sends the agent the list of the attached sandboxes. Returns the answer of the agent that knows
-/// them; `None` if the agent does not answer in time, or if the journal cannot be read.
+/// Sends the agent the list of the attached sandboxes and asks again. Returns the new answer;
+/// `None` if the agent does not answer, or if the journal cannot be read.
 fn list(context: &Context<'_>) -> Option<Answer> {
     let (cluster, until) = (context.host.cluster, context.deadline);
     cluster.hand_over(context.host.journal.networks().ok()?, until);

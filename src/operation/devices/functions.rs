@@ -18,6 +18,7 @@ use crate::verify::{Finding, HiddenFunction, IntendedFunction, Mismatch, Weight}
 ///
 /// # Errors
 /// [`Failure::Verification`] for the first attachment with findings that `verify` does not allow.
+/// The kernel's error if the links of the host cannot be read.
 pub(in crate::operation) fn prove<'a>(
     context: &Context<'_>,
     attachments: impl Iterator<Item = &'a Attachment>,

@@ -142,7 +142,7 @@ impl<'a> Hardware<'a> {
 
     /// Returns the device that must be behind the interface of an attachment. Returns `None` if
     /// only the device plugin knows the meaning of the device's identifier, because Jackfield
-    /// cannot compare such an identifier.
+    /// cannot compare that identifier.
     pub(in crate::operation) fn expected<'d>(&self, attachment: &'d Attachment) -> Option<&'d str> {
         let device = attachment.device.as_ref()?;
         device.driver.as_ref().map(|_| device.id.as_str())

@@ -48,8 +48,9 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// the previous pod therefore do not become part of the baseline.
 ///
 /// # Errors
-/// If the kernel does not answer. Code 104 if plugins cannot attach a device, or if a device still
-/// has a network identity of the previous pod that this pod does not replace.
+/// If the kernel does not answer, or if the journal cannot be written. Code 104 if plugins cannot
+/// attach a device, or if a device still has a network identity of the previous pod that this pod
+/// does not replace.
 pub(in crate::operation) fn baseline(
     context: &Context<'_>,
     header: &Header,
@@ -75,7 +76,7 @@ pub(in crate::operation) fn baseline(
 }
 
 /// Restores the devices of the attachments in `detached`, and of attachments that were never
-/// started or are already detached. Returns the failures of repairs that a retry may complete.
+/// started or are already detached. Returns the failures that a retry may resolve.
 pub(in crate::operation) fn restore(
     context: &Context<'_>,
     sandbox: &Sandbox,
@@ -105,8 +106,8 @@ pub(in crate::operation) fn restore(
     }
 }
 
-/// Records the devices with a repair that will not succeed later as unrestored, and removes the
-/// journal's entries of the other devices. Returns the owed failures.
+/// Records a device as unrestored if one of its repairs will not succeed later or if its driver has
+/// changed. Removes the journal's entries of the other devices. Returns the owed failures.
 fn keep(
     context: &Context<'_>,
     header: &Header,

@@ -30,8 +30,8 @@ impl LiveAttachments {
     }
 
     /// Adds every attachment in Multus' cache as live, because the runtime may list its sandbox
-    /// only for Multus' network and not for Jackfield's. Leaves out containers whose record
-    /// Jackfield has taken over from the cache.
+    /// only for Multus' network and not for Jackfield's. Leaves out containers that Jackfield has
+    /// adopted from the cache.
     pub(super) fn keep_cached(&mut self, cache: &MultusCache<'_>, journal: &Journal) {
         for container in cache.containers() {
             if journal.has_adopted(&container) {

@@ -1,10 +1,10 @@
 //! Gives up an attachment if its ADD failed and its plugins also refuse DEL. The usual cause of
-//! both failures is a faulty configuration. If Jackfield did not give up, such an attachment would
+//! both failures is a faulty configuration. If Jackfield did not give up, the attachment would
 //! block the deletion of its pod forever.
 //!
 //! ```text
 //! refused ▶ does the network have a new configuration? ▶ retry DEL with the new configuration
-//!         ▶ refused for ten minutes?                   ▶ give up and report it
+//!         ▶ refused for ten minutes, and five times?   ▶ give up and report it
 //! ```
 //!
 //! Giving up leaves no interface behind, because the runtime deletes the pod's network namespace
@@ -37,7 +37,8 @@ const ANSWERS_WITHIN: Duration = Duration::from_secs(1);
 /// attachment is detached or given up.
 ///
 /// # Errors
-/// Returns `debt` if the DEL must be retried.
+/// Returns `debt` if the DEL must be retried. Also if the attachment's device-info file cannot be
+/// removed.
 pub(in crate::operation) fn settle(
     context: &Context<'_>,
     sandbox: &Sandbox,

@@ -1,5 +1,5 @@
-//! Reconstructs sandboxes without a record. Multus or another plugin attached such a sandbox before
-//! Jackfield was installed on this node, or the record of the sandbox is lost.
+//! Reconstructs sandboxes without a record. Either Multus or another plugin attached the sandbox
+//! before Jackfield was installed on this node, or the record of the sandbox is lost.
 //!
 //! ```text
 //! Multus' cache contains it ▶ the attachments in the cache
@@ -110,8 +110,8 @@ pub(in crate::operation) fn find(
 }
 
 /// Returns the interfaces in the pod other than `lo` and the one in `key`, if no recorded sandbox
-/// uses this network namespace. Such an interface may belong to an attachment whose record was
-/// deleted with the journal.
+/// uses this network namespace. These interfaces may belong to attachments whose record was deleted
+/// with the journal.
 fn interfaces(context: &Context<'_>, key: &Key) -> Vec<String> {
     let netns = context.request.call.netns.as_deref();
     let netns = netns.and_then(|path| PodNetns::open(path).ok());

@@ -48,7 +48,7 @@ pub enum ValueError {
     /// The value is not a valid namespace.
     #[error("it is not a valid namespace; write the name of a namespace")]
     Namespace,
-    /// A path is not absolute.
+    /// A path is not absolute, or contains a NUL character.
     #[error("write an absolute path")]
     RelativePath,
     /// The value is not one of the documented choices.

@@ -37,7 +37,7 @@ pub(super) struct UsableConfiguration {
     pub(super) is_whole: bool,
 }
 
-/// A key or its value is invalid.
+/// The node configuration is invalid.
 #[derive(Debug)]
 struct Invalid(RequestError);
 

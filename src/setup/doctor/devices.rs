@@ -17,7 +17,7 @@ use crate::operation::devices::orphans::orphans;
 use crate::operation::devices::unrestored::otherwise;
 use crate::operation::examine::Examined;
 
-/// The plugin that moves a pod's RDMA device into its network namespace.
+/// The plugin that moves an RDMA device into the pod's network namespace.
 const RDMA: &str = "rdma";
 /// The file of the kernel's RDMA mode, which decides whether network namespaces share RDMA devices.
 const RDMA_MODE: &str = "module/ib_core/parameters/netns_mode";
@@ -112,7 +112,7 @@ fn unrestored(context: &Context<'_>, findings: &mut Findings<'_>) {
 }
 
 /// Sends a test request to kubelet. Returns whether a device plugin may have devices on this node.
-/// Returns false if all devices come from DRA drivers.
+/// Devices of DRA drivers do not count.
 fn pod_resources(context: &Context<'_>, findings: &mut Findings<'_>) -> bool {
     let socket = &context.request.config.pod_resources_socket;
     let (namespace, name, resource) = NO_POD;

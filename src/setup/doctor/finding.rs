@@ -117,7 +117,8 @@ pub struct Diagnosis {
 pub struct ExclusiveUse {
     /// The device, MAC or GUID.
     pub what: String,
-    /// The layer-2 network on which only one pod may have this MAC or GUID; `None` for a device.
+    /// The layer-2 network on which only one pod may have this MAC or GUID; `None` for a device,
+    /// and in a record of the previous release.
     pub segment: Option<String>,
     /// The pod, if the runtime named a pod.
     pub pod: Option<String>,

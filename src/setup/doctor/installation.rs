@@ -114,7 +114,8 @@ fn directories(paths: &HostPaths, manifest: Option<&Manifest>, findings: &mut Fi
     }
 }
 
-/// Checks that only root can change the programs that root runs, and their configurations.
+/// Checks that neither the group nor others can write to the runtime's directory, the directory of
+/// the plugins and our configuration.
 fn private(paths: &HostPaths, manifest: Option<&Manifest>, findings: &mut Findings<'_>) {
     let conf = manifest.map(|manifest| &manifest.conf);
     for path in [&paths.conf_dir, &paths.bin_dir].into_iter().chain(conf) {

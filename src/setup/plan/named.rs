@@ -14,7 +14,8 @@ use crate::setup::{HostPaths, NAME, SetupError};
 /// name a file that this process can see.
 ///
 /// # Errors
-/// Why the file contains no usable network. With this file, every pod would fail.
+/// [`NoNetwork::Named`] if the file contains no usable network. With this file, every pod would
+/// fail.
 pub(super) fn network(
     conf: &OurConf,
     paths: &HostPaths,

@@ -20,7 +20,7 @@ use crate::request::NodeConfig;
 const LIMIT: Duration = Duration::from_secs(3600);
 
 /// Refuses an uninstall while records are damaged, unless `force` is set. Only the DEL of a
-/// damaged record's pod can find out what the record contained. The runtime sends this DEL to
+/// damaged record's pod can find out what the record contained. Some runtimes send this DEL to
 /// Jackfield only while our configuration is installed.
 pub(super) fn refuse_damaged_records(
     paths: &HostPaths,

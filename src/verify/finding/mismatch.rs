@@ -1,4 +1,5 @@
-//! The kinds of findings. Each message has the expected value, the found value and a remedy.
+//! The kinds of findings. Each message has a remedy, and the expected and the found value if the
+//! finding has values.
 
 use device_info::Guid;
 use ipnet::IpNet;
@@ -51,7 +52,7 @@ pub enum Mismatch {
          5.14 or later"
     )]
     UnknownDevice(String),
-    /// The allocated device is bound to a different driver than at ADD, or it is gone.
+    /// The allocated device is bound to a different driver than at ADD, or to none, or it is gone.
     #[error("device {device} is {}", rebound(.expected, .found.as_deref()))]
     Driver {
         /// The device.
@@ -197,7 +198,7 @@ pub enum Mismatch {
          peer"
     )]
     TentativeWithoutCarrier(IpNet),
-    /// The delegate returned a socket whose directory does not exist.
+    /// The delegate returned a socket whose path is relative or whose directory does not exist.
     #[error(
         "the delegate returned socket {0:?}, whose directory is missing; make it return the \
          absolute path of a socket"

@@ -37,7 +37,7 @@ impl Problem for ApiError {
             Self::Kubeconfig(_, source) => match **source {
                 CredentialsError::Program => "name a token, a tokenFile or a client certificate",
                 CredentialsError::Token => "write a new one",
-                CredentialsError::Proxy(_) => "remove it",
+                CredentialsError::Proxy(_) => "remove proxy-url",
                 _ => "correct it or remount it",
             },
             Self::ServiceAccount(_) => {

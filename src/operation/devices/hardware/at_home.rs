@@ -39,7 +39,7 @@ impl Hardware<'_> {
     }
 
     /// Checks that the device is a virtual function if the attachment has an SR-IOV plugin, because
-    /// such a plugin configures the device through its physical function.
+    /// that plugin configures the device through its physical function.
     fn is_virtual(
         &self,
         attachment: &Attachment,

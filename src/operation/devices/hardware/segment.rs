@@ -7,8 +7,8 @@ use device_info::{Device, PciAddress};
 use super::Hardware;
 use crate::plan::{Attachment, Segment, Uplink};
 
-/// The IPv4 routes of this network namespace, after a line of headings. The line of a route begins
-/// with the interface of the route.
+/// The file that lists the IPv4 routes of this network namespace below a line of headings. Each
+/// route's line begins with the interface of the route.
 const ROUTES: &str = "/proc/self/net/route";
 
 impl Hardware<'_> {

@@ -119,8 +119,8 @@ impl Hardware<'_> {
         }))
     }
 
-    /// Whether a device has lost its interface. Such a device had an interface in `state`. It still
-    /// has the same driver, but no interface in the host's network namespace.
+    /// Whether the device had an interface in `state` and has lost it: the driver is the same, but
+    /// the device has no interface in the host's network namespace.
     pub(in crate::operation) fn is_away(&self, state: &DeviceState) -> bool {
         let function = self.sysfs.pci_function(state.device);
         state.netdev.is_some()

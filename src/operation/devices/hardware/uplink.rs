@@ -1,6 +1,6 @@
 //! Finds the node's own uplinks, and refuses configurations with a key that would move an uplink
 //! into a pod. An uplink is an interface with a default route or an address of the node, or an
-//! interface below such an interface.
+//! interface below one of them.
 
 mod named;
 
@@ -124,9 +124,9 @@ impl Hardware<'_> {
     /// nothing from the host if the attachment has none of these keys.
     ///
     /// # Errors
-    /// A reason with the key, its value, a description of what the interface carries, and the
-    /// remedy. Another reason if the kernel does not answer, or if the check does not finish by
-    /// `until`.
+    /// If a key names an uplink, if a value may select a device other than the one that it names,
+    /// or if a macvlan in passthru mode has no master. Also if the attachment names too many
+    /// interfaces, if the kernel does not answer, or if the check does not finish by `until`.
     pub(in crate::operation) fn spares_uplinks(
         &self,
         attachment: &Attachment,

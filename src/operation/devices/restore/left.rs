@@ -16,8 +16,8 @@ use crate::operation::{Context, Failure, Note};
 pub(super) struct Left<'a> {
     /// Failed repairs that may succeed later.
     pub(super) owed: Vec<Failure>,
-    /// Failed repairs that will not succeed later, and changed drivers. Each comes with its device
-    /// and a line for the user.
+    /// Repairs that the kernel refused for good or the driver undid, and changed drivers. Each has
+    /// its device and a line for the user.
     wrong: Vec<(&'a DeviceState, String)>,
     /// Network identities of the previous pod that remain on a device, each with the reason why it
     /// could not be removed.
@@ -92,8 +92,8 @@ impl<'a> Left<'a> {
         }
     }
 
-    /// Handles a device whose settings on the physical function were readable before ADD and are
-    /// not readable now.
+    /// Adds an owed failure or a note for a device whose settings on the physical function were
+    /// readable before ADD and are not readable now.
     fn add_unknown(&mut self, context: &Context<'_>, before: &DeviceState, now: &States) {
         if let Some(error) = now.unreadable.first() {
             let what = "its settings on the physical function";
@@ -107,8 +107,7 @@ impl<'a> Left<'a> {
         )));
     }
 
-    /// Adds a note for each failed repair of `device` that will not succeed later, and for a
-    /// changed driver. Returns the lines of these notes, without the device.
+    /// Adds a note for each line in `wrong` about `device`. Returns these lines.
     pub(super) fn note_causes(&self, context: &Context<'_>, device: &DeviceState) -> Vec<String> {
         let wrong = self
             .wrong

@@ -16,8 +16,8 @@ impl Restoring<'_> {
     /// Rebinds a function to `driver` and waits for its interface.
     ///
     /// # Errors
-    /// If the driver refuses the function, or if the GUID of the interface still differs from the
-    /// GUID in `before`.
+    /// If the driver refuses the function, if the kernel does not answer, or if the GUID of the
+    /// interface still differs from the GUID in `before`.
     pub(super) fn rebind(
         &self,
         before: &DeviceState,
@@ -30,8 +30,8 @@ impl Restoring<'_> {
         let folder = self.hardware.driver(driver);
         let address = before.device.to_string();
         match fs::write(folder.join("unbind"), &address) {
-            // The function is not bound, because an earlier rebind was interrupted between unbind
-            // and bind.
+            // The function is already unbound, for example because an earlier rebind was
+            // interrupted between unbind and bind.
             Err(error) if error.raw_os_error() == Some(nix::libc::ENODEV) => {}
             unbound => unbound.map_err(refused)?,
         }
