@@ -29,7 +29,7 @@ impl Capture {
         for base in [&root, &dev] {
             fs::create_dir_all(base).map_err(|error| CaptureError::io(base, error))?;
         }
-        // Create links last, so that no attribute is written through a link.
+        // Create links last, after their directories, so that nothing is created through a link.
         for (path, node) in &self.sysfs {
             match node {
                 Node::Directory => {
@@ -41,12 +41,14 @@ impl Capture {
                     fs::write(&path, format!("{text}\n"))
                         .map_err(|error| CaptureError::io(&path, error))?;
                 }
-                Node::Link(_) => {}
+                Node::Link(_) => {
+                    with_parent(within(&root, path)?)?;
+                }
             }
         }
         for (path, node) in &self.sysfs {
             if let Node::Link(target) = node {
-                let path = with_parent(within(&root, path)?)?;
+                let path = within(&root, path)?;
                 let parent = path.parent().unwrap_or(&root);
                 follow(&root, parent, Path::new(target))
                     .ok_or_else(|| CaptureError::Outside(Quoted::new(target)))?;

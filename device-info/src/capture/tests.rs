@@ -107,6 +107,23 @@ fn a_capture_cannot_write_out_of_its_directory() {
 }
 
 #[test]
+fn nothing_is_created_through_a_link_of_the_capture() {
+    let link = |target: &str| Node::Link(target.to_owned());
+    let mut capture = Capture::default();
+    for (path, node) in [
+        ("p/q/up", link("../..")),
+        ("root", link("p/q/up/..")),
+        ("root/escape/link", link("anywhere")),
+    ] {
+        capture.sysfs.insert(path.to_owned(), node);
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let error = capture.build(directory.path()).unwrap_err();
+    assert!(matches!(error, CaptureError::Io { .. }), "{error}");
+    assert!(!directory.path().join("escape").exists());
+}
+
+#[test]
 fn this_machine_can_be_captured_and_built_again() {
     let here = Capture::read(&Sysfs::host(), None);
     let directory = tempfile::tempdir().unwrap();
