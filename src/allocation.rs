@@ -44,7 +44,7 @@ use crate::cluster::ClaimedDevice;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Allocation {
     supplies: BTreeMap<String, Supply>,
-    /// The devices that came by ResourceClaims, by their identifiers in canonical spelling.
+    /// The devices of the pod's ResourceClaims, by their identifiers in canonical spelling.
     claimed: BTreeMap<String, ClaimedDevice>,
     /// Remarks on the origin of the devices.
     pub remarks: Vec<AllocationRemark>,

@@ -48,7 +48,7 @@ where
 /// Reads a list of at most `N` elements.
 ///
 /// # Errors
-/// If the list has more elements.
+/// If the list has more elements, or an element is invalid.
 pub(crate) fn list<'de, D, T, const N: usize>(deserializer: D) -> Result<Vec<T>, D::Error>
 where
     D: Deserializer<'de>,

@@ -4,8 +4,8 @@
 //! One [`Question`] gets one [`Answer`] with everything that the plan needs: the pod, the
 //! definitions that its annotations or the node configuration name, the IPAM claims that the
 //! annotations name, and the pod's devices according to kubelet. After the ADD, one [`Publication`]
-//! reports the outcome. The node configuration selects the implementation: a folder of manifests
-//! ([`Folder`]), the agent behind its socket ([`Agent`]), or the API server ([`Api`]).
+//! reports the outcome. The node configuration selects a folder of manifests ([`Folder`]) or the agent
+//! behind its socket ([`Agent`]). If no agent listens, [`Agent`] asks the API server ([`Api`]).
 
 pub mod agent;
 pub mod api;
@@ -62,7 +62,8 @@ pub trait Cluster {
     fn announce(&self, _question: &Question) {}
 
     /// Checks that the cluster answers a question about this node, by `until` (CNI 1.1.0 §2
-    /// STATUS). Returns the answer.
+    /// STATUS). Returns the answer. If no agent listens but a kubeconfig is configured, the answer is
+    /// empty.
     ///
     /// # Errors
     /// As [`Cluster::ask`].
@@ -85,8 +86,8 @@ pub trait Cluster {
     /// When the outcome can be neither published nor kept.
     fn publish(&self, publication: &Publication, until: Instant) -> Result<(), ClusterError>;
 
-    /// Stores `removal` on disk for the agent. The agent then removes entries that an earlier
-    /// publication wrote. Does not wait for the agent or the API server.
+    /// Stores `removal` on disk for the agent. The agent then removes the detached attachments from
+    /// the status of the pod's ResourceClaims. Does not wait for the agent or the API server.
     fn withdraw(&self, _removal: &Publication) {}
 
     /// Removes the unfinished files of a process that was killed while publishing for the pod.

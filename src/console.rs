@@ -15,8 +15,8 @@ pub(crate) fn line(text: &str) -> Cow<'_, str> {
     printable(text, LONGEST)
 }
 
-/// Escapes each line of the output of a delegate and keeps the line feeds. The result ends with a
-/// line feed, so that later output begins a new line.
+/// Escapes each line of the output of a delegate and keeps the line feeds. Also ends the last line
+/// with a line feed, so that later output begins a new line.
 pub(crate) fn lines(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 1);
     for line in text.lines() {

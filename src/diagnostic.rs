@@ -1,7 +1,7 @@
-//! Messages to people: one type for CNI errors, events, the log, `explain` and `doctor`.
+//! Problems as values, and their texts for people.
 //!
-//! Each module defines its problems as an enum and keeps their texts in one file. Code compares the
-//! enums and never the texts.
+//! A module defines its problems as an enum and keeps their texts in one file. Code decides by the
+//! enums. It compares texts only to leave out a line that it has just logged.
 
 use std::error::Error;
 use std::fmt;

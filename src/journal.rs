@@ -21,7 +21,7 @@
 //! afterwards a record matters only for leases and devices. The agent syncs the record after the
 //! plugin has answered the runtime ([`Journal::lend`]).
 //!
-//! Only root can access the directory, because a DEL runs the plugins that the records name.
+//! Only root can write to the directory, because a DEL runs the plugins that the records name.
 
 pub mod adopted;
 pub mod entry;
@@ -258,7 +258,8 @@ impl Journal {
     }
 
     /// Returns every sandbox whose ADD is complete and whose pod is known. Each comes with the
-    /// digest of the annotation that its attachments match. Skips records that cannot be read.
+    /// digest of the annotation that its attachments match, or with the default digest if the
+    /// record has none. Skips records that cannot be read.
     ///
     /// # Errors
     /// As [`Journal::keys`].
@@ -312,7 +313,7 @@ impl Journal {
     }
 
     /// Refuses a journal that users other than root can write to, because a DEL runs the plugins
-    /// that the records name. First removes the read access of other users, where this is safe.
+    /// that the records name. First removes the access of other users, where this is safe.
     ///
     /// # Errors
     /// Code 109 with the directory and the reason.

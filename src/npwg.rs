@@ -51,7 +51,7 @@ pub const RESOURCE_NAME_ANNOTATION: &str = "k8s.v1.cni.cncf.io/resourceName";
 pub enum Dialect {
     /// 1.0: `mac` may be an IPoIB address of 20 bytes (NPWG 1.0 §4.1.2.1.4).
     V1_0,
-    /// 1.3: `mac` has 6 bytes. IPoIB interfaces have the key `infiniband-guid` instead.
+    /// 1.3: `mac` has 6 bytes. For an IPoIB interface, a pod uses `infiniband-guid` instead.
     #[default]
     V1_3,
 }

@@ -44,11 +44,11 @@ pub struct Plan {
     /// the node configuration, the default networks, the networks that the pod selects, and the
     /// auxiliary chain (`auxiliaryCNIChainName`).
     pub attachments: Vec<Attachment>,
-    /// Warnings for the pod's owner.
+    /// Warnings about the pod's annotations.
     pub warnings: Vec<PlanWarning>,
     /// Remarks that explain the plan.
     pub remarks: Vec<PlanRemark>,
-    /// Every reason why an ADD must not carry out the plan.
+    /// The reasons why an ADD must not carry out the plan.
     pub problems: Vec<PlanError>,
 }
 
@@ -78,7 +78,8 @@ pub struct Inputs<'a> {
     pub runtime_config: CapabilityArgs,
 }
 
-/// Makes the plan. [`Plan::problems`] lists every violated rule, not only the first.
+/// Makes the plan. A problem with one network does not stop the planning of the others, so that
+/// [`Plan::problems`] covers all networks.
 pub fn plan(inputs: Inputs<'_>) -> Plan {
     let mut planner = Planner::new(inputs);
     planner.cluster_network();

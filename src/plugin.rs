@@ -23,7 +23,7 @@ use crate::request::{self, Call, NodeConfig, Request, RequestError, Source, read
 
 /// The directory of the sandbox locks.
 const LOCK_DIR: &str = "/run/jackfield/locks";
-/// Whether the verb succeeded, once the answer to the runtime is about to be written.
+/// Whether the verb succeeded. Set before the answer to the runtime is written.
 static ANSWERED: OnceLock<bool> = OnceLock::new();
 
 /// Runs the plugin.
@@ -136,8 +136,8 @@ fn nested_answer(verb: Verb, error: DepthError) -> Result<String, Failure> {
     }
 }
 
-/// Removes what calls left in `/run/jackfield`, for `jackfield uninstall`. Keeps lock files that
-/// still exist.
+/// Removes what calls left in `/run/jackfield`, for `jackfield uninstall`. Keeps the
+/// directory of the locks if a lock file still exists.
 pub fn forget_locks() {
     let locks = std::path::Path::new(LOCK_DIR);
     let _ = std::fs::remove_dir(locks);
@@ -245,8 +245,8 @@ fn supported_versions() -> String {
     serde_json::json!({ "cniVersion": version, "supportedVersions": supported }).to_string()
 }
 
-/// Makes a panic write an error document. The runtime's next DEL cleans up. A panic after the answer
-/// goes to stderr instead, and leaves the exit status as the answer requires.
+/// Makes a panic write an error document. The runtime's next DEL cleans up. A panic after the
+/// answer goes to stderr instead, and leaves the exit status as the answer requires.
 fn panic_as_json() {
     std::panic::set_hook(Box::new(|panic| {
         if let Some(succeeded) = ANSWERED.get() {

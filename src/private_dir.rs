@@ -14,7 +14,7 @@ const WRITABLE_BY_OTHERS: u32 = 0o022;
 
 /// Refuses a directory that belongs to a user other than root and the user of this process, and a
 /// directory that other users can write to. Refuses a symlink and every other file that is not a
-/// directory. Accepts a missing directory, because the caller then creates it.
+/// directory. Accepts a missing directory.
 ///
 /// # Errors
 /// `PermissionDenied` with the reason, or the error of the file system.

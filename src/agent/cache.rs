@@ -12,7 +12,7 @@ use crate::npwg::ObjectRef;
 /// This node's pods and ResourceSlices, and the definitions that its pods select.
 #[derive(Debug, Default)]
 pub(super) struct Cache {
-    /// This node's pods.
+    /// This node's pods, except pods that have ended or use the host's network.
     pub(super) pods: ObjectCache<PodView>,
     /// The definitions that pods of this node select.
     pub(super) definitions: DefinitionCache,
@@ -22,12 +22,12 @@ pub(super) struct Cache {
 
 /// The limit of the memory for the objects of one kind, in bytes.
 const BUDGET: usize = 4 << 20;
-/// The memory that an object takes besides its strings, in bytes.
+/// The memory that an empty object takes, in bytes.
 const OVERHEAD: usize = 768;
 
 /// An object that the agent can keep.
 pub(super) trait Cacheable: Sized {
-    /// Returns the size of the object's strings, in bytes.
+    /// Returns the memory that the object needs in addition to an empty object, in bytes.
     fn length(&self) -> usize;
 
     /// Returns a shorter form of the object, or `None` if the object has none. The cache keeps the

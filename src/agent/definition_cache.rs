@@ -1,9 +1,10 @@
 //! The cache of the definitions that pods of this node select, within a memory budget.
 //!
-//! The agent reads a definition when a pod first selects it. The cache keeps the definition until
-//! the watch reports a change or is lost, or until the budget is exhausted. The agent watches only
-//! the metadata of definitions, from the current resource version on. The watch needs no list, so
-//! its cost does not depend on the number of definitions.
+//! The agent reads a definition when a new pod selects it, or when a question needs it and the
+//! cache does not have it. The cache keeps the definition until the watch reports a change or is
+//! lost, or until the budget is exhausted. The agent watches only the metadata of definitions, from
+//! the current resource version on. The watch needs no list, so its cost does not depend on the
+//! number of definitions.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -256,7 +257,7 @@ mod tests {
             read(&kept, &format!("n{number}"), whole("n", KEPT_TEXT), "1");
         }
         assert_eq!(kept.len(), fit);
-        assert!(kept.get(&object("n0")).is_some(), "it was just used");
+        assert!(kept.get(&object("n0")).is_some(), "n0 was just used");
         read(&kept, "one-more", whole("n", KEPT_TEXT), "1");
         assert_eq!(kept.len(), fit);
         assert!(kept.get(&object("n1")).is_none() && kept.get(&object("n0")).is_some());
@@ -283,7 +284,10 @@ mod tests {
         let kept = DefinitionCache::default();
         kept.begin_watch();
         let reading = kept.reading(&object("x"));
-        assert!(Rc::ptr_eq(&reading, &kept.reading(&object("x"))), "one");
+        assert!(
+            Rc::ptr_eq(&reading, &kept.reading(&object("x"))),
+            "one read"
+        );
         kept.changed(&object("x"), "6");
         reading.set(Ok((whole("x", 9), "5".into()))).unwrap();
         kept.read(&object("x"), &reading);

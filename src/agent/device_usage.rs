@@ -32,7 +32,7 @@ impl DeviceUsage {
         self.known.borrow()
     }
 
-    /// Notes that a pod may have got devices, so that the numbers are out of date.
+    /// Marks the numbers as out of date, because a pod may have got devices.
     pub(super) fn changed(&self) {
         self.changed.notify_one();
     }

@@ -1,4 +1,4 @@
-//! Why the agent cannot start.
+//! Why the agent cannot start, or ends with an error.
 
 mod words;
 
@@ -12,7 +12,7 @@ use nix::errno::Errno;
 use crate::cluster::ApiError;
 use crate::diagnostic;
 
-/// Why the agent cannot start.
+/// Why the agent cannot start, or ends with an error.
 #[derive(Debug, thiserror::Error)]
 #[error("{}", diagnostic::line(self))]
 pub enum AgentError {
@@ -64,7 +64,8 @@ pub enum SocketError {
         /// A path in a directory that contains only the socket.
         instead: PathBuf,
     },
-    /// An existing file at the path cannot be examined or removed.
+    /// An existing file at the path cannot be examined or removed, or the mode of the new socket
+    /// cannot be set.
     #[error(transparent)]
     File(#[from] io::Error),
     /// An existing file at the path is not a socket.

@@ -41,7 +41,9 @@ async fn listen(address: SocketAddr) -> TcpListener {
         match TcpListener::bind(address).await {
             Ok(listener) => return listener,
             Err(cause) if !is_logged => {
-                warn!("--metrics {address}: {cause}; no metrics until the agent can listen there");
+                warn!(
+                    "--metrics {address}: {cause}; the agent serves no metrics until it can bind the address"
+                );
                 is_logged = true;
             }
             Err(_) => {}
@@ -135,7 +137,7 @@ fn health(path: &str, cache: &Cache) -> (StatusCode, String) {
         .collect();
     match path {
         "/readyz" if !missing.is_empty() => {
-            let line = format!("not listed yet: {}\n", missing.join(", "));
+            let line = format!("not synced yet: {}\n", missing.join(", "));
             (StatusCode::SERVICE_UNAVAILABLE, line)
         }
         "/healthz" | "/readyz" => (StatusCode::OK, "ok\n".to_owned()),

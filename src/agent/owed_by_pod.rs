@@ -181,7 +181,7 @@ impl OwedByPod {
         })
     }
 
-    /// Drops a publication after the agent has written it or its pod is gone.
+    /// Drops a publication that the agent has written, or whose pod is gone.
     pub(super) fn made(&self, due: &DuePublication) {
         let pod = due.publication.pod();
         let mut memory = self.in_memory.borrow_mut();

@@ -1,4 +1,5 @@
-//! Serves the connections of plugins: answers their questions and takes their reports.
+//! Serves the connections of plugins, of the installer and of `doctor`: answers their questions and
+//! takes their reports.
 
 use std::io::{self, IoSliceMut};
 use std::mem::MaybeUninit;

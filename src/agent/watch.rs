@@ -146,8 +146,8 @@ async fn watch(
     }
 }
 
-/// Watches until the API server ends the watch. The API server ends each watch after at most five
-/// minutes.
+/// Watches until the API server ends the watch, which it does after at most five minutes. The watch
+/// begins at `version`, or if that is `None`, at the version that [`WatchTarget::begin`] returns.
 async fn once(
     server: &ApiServer,
     objects: &Objects,

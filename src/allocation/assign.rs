@@ -17,8 +17,9 @@ pub struct Wish<'a> {
 /// network cannot get one. The wishes are in the order in which the networks are attached.
 ///
 /// Wishes that name a device come first. Each of them gets its device if the pod has the device and
-/// no earlier wish names it. Each wish that names only a resource then gets the next free device of
-/// that resource. A wish for a resource that counts something other than devices gets none.
+/// no earlier wish got it. If the wish also names a resource, the device must belong to that
+/// resource. Each wish that names only a resource then gets the next free device of that resource.
+/// A wish for a resource that counts something other than devices gets none.
 pub fn assign(
     allocation: &Allocation,
     wishes: &[Wish<'_>],

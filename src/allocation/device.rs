@@ -23,8 +23,8 @@ pub struct AllocatedDevice {
     /// The source that lists the device for the pod. Records of older releases have `None`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub origin: Option<Origin>,
-    /// The device of the pod's ResourceClaim, if the device came by one. Records of older releases
-    /// have `None`.
+    /// The name of the device in the pod's ResourceClaim; `None` if the device belongs to no
+    /// ResourceClaim. Records of older releases have `None`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub claim: Option<ClaimedDevice>,
 }

@@ -48,9 +48,9 @@ impl Sources<'_> {
 /// [`everything`](Sources::everything).
 ///
 /// Devices in the pod's manifest need no kubelet. All other devices must be in kubelet's records.
-/// `gather` waits while these records lack devices that a container requests, and while devices of
-/// the pod's claims are unknown, but at most two seconds. After each pause, `again` queries the
-/// pod-resources API again.
+/// `gather` waits at most two seconds for kubelet: while requested devices are missing or unknown,
+/// while the checkpoint is not valid JSON, and while devices of the pod's claims are unknown. After
+/// each pause, `again` queries the pod-resources API again.
 pub fn gather(
     sources: &Sources<'_>,
     resources: &[&str],

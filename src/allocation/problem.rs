@@ -93,7 +93,7 @@ pub enum UnknownCause {
         /// The devices that pod-resources names for a pod of this name.
         ids: Vec<String>,
     },
-    /// kubelet's checkpoint has fewer devices of the pod than its containers request.
+    /// kubelet's checkpoint has fewer devices of the pod than the pod's containers request.
     #[error(
         "kubelet's checkpoint {} lists {recorded} of the {requested} requested devices for \
          this pod, UID {uid} ({pod_resources}); recreate the pod, or restart kubelet",

@@ -1,5 +1,5 @@
-//! Tests that Jackfield reads kubelet's records, from Kubernetes 1.36 and broken ones, and assigns
-//! devices to networks.
+//! Tests that Jackfield reads kubelet's records, and assigns devices to networks. Some records are
+//! from Kubernetes 1.36, and others are broken.
 
 use super::claims::Claims;
 use super::*;

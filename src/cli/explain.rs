@@ -127,7 +127,7 @@ fn proofs(attachment: &Attachment) -> impl Iterator<Item = String> {
     // `driver` is `None` for an ID in the device plugin's own format. Verification cannot compare
     // such an ID with the kernel's devices.
     let device = attachment.device.iter().filter(|it| it.driver.is_some());
-    let device = device.map(|device| format!("that it is device {}", device.id));
+    let device = device.map(|device| format!("device {}", device.id));
     let function = IntendedFunction::of(&attachment.config, requested);
     let is_pci = attachment.device.iter().any(|it| it.pci().is_some());
     let function: Vec<String> = function.lines().filter(|_| is_pci).collect();

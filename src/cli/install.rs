@@ -32,8 +32,9 @@ pub(super) struct PlaceArgs {
 
 impl PlaceArgs {
     pub(super) fn paths(&self, cluster_conf_dir: Option<&PathBuf>) -> HostPaths {
-        // Symlinks are resolved, so that a directory always has the same name. In a container they
-        // are not, because the host's symlinks would resolve to wrong paths there.
+        // Symlinks are resolved, so that a directory always has the same name. With a `--host-root`
+        // other than `/` (in a container), symlinks are not resolved, because the host's symlinks
+        // would lead to wrong paths there.
         let is_host = self.host_root == Path::new("/");
         let real = |dir: &PathBuf| match dir.canonicalize() {
             Ok(real) if is_host => real,

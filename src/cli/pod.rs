@@ -1,4 +1,4 @@
-//! `attach`, `detach` and `check` make the CNI calls ADD, DEL and CHECK for one pod. Otherwise the
+//! `attach`, `detach` and `check` make the CNI calls ADD, DEL and CHECK for one pod. Normally, the
 //! runtime makes these calls.
 
 use std::path::Path;

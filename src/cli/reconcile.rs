@@ -90,7 +90,7 @@ pub(super) fn reconcile(args: &ReconcileArgs) -> Result<(), CommandError> {
 /// record of the sandbox.
 ///
 /// # Errors
-/// The failure of `act`, or the reason why the request is invalid.
+/// The failure of `act` or of [`with_host`], or the reason why the request is invalid.
 pub(super) fn run(
     journal: &Journal,
     key: &Key,

@@ -1,9 +1,9 @@
 //! The plugin's side of the agent's socket: one question, one answer.
 //!
-//! A question waits while no agent listens, for example because the agent is being upgraded. A
-//! publication does not wait: the plugin writes the publication to disk and notifies the agent at
-//! the end of the call. If a kubeconfig is configured, the plugin does not wait for an absent agent
-//! but asks the API server.
+//! The question of an ADD waits while no agent listens, for example because the agent is being
+//! upgraded. The questions of other calls do not wait. Nor does a publication: the plugin writes
+//! the publication to disk and notifies the agent at the end of the call. If a kubeconfig is
+//! configured, the plugin does not wait for an absent agent but asks the API server.
 
 mod connection;
 mod informant;
@@ -30,7 +30,7 @@ use super::{
     PodName, Publication, Question, SandboxNetworks,
 };
 
-/// How long an ADD waits for an agent that does not listen.
+/// The longest time that an ADD waits for an agent that does not listen.
 pub const AGENT_WAIT: Duration = Duration::from_secs(10);
 /// The time limit for one answer of the agent. The agent may have to ask the API server first.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
@@ -221,7 +221,7 @@ impl Cluster for Agent {
             let rest = sandboxes.split_off(sandboxes.len().min(MOST_SANDBOXES));
             let is_last = rest.is_empty();
             let list = std::mem::replace(&mut sandboxes, rest);
-            // If this fails, the agent asks the next STATUS for the list.
+            // If this fails, the agent asks for the list again when it answers the next STATUS.
             let Ok(stream) = self.send(&ToAgent::Sandboxes { list, is_last }, until) else {
                 return;
             };

@@ -2,6 +2,8 @@
 //!
 //! Each object costs a request. If the plugin cannot write the status, the ADD fails, because there
 //! is no agent that would write the status later.
+//!
+//! The agent uses the modules below for its own requests.
 
 pub mod answer;
 mod body;

@@ -31,7 +31,7 @@ pub struct Network {
     pub resource: Option<String>,
     /// The text of the configuration.
     pub text: String,
-    /// The definition or file with the configuration, for messages.
+    /// The definition, file or entry of `delegates` with the configuration, for messages.
     pub origin: String,
 }
 

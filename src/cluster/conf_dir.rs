@@ -79,7 +79,8 @@ pub fn read(path: &Path) -> Result<OnDisk, ConfDirError> {
 /// network's name. Each `.conf` file in the folder contains a plugin.
 ///
 /// A file without the key `type` is a list. A file with a list's ending and the key `plugins` is a
-/// list even with the key `type`, which this function then removes.
+/// list even with the key `type`, which this function then removes. Any other configuration stays
+/// unchanged.
 ///
 /// # Errors
 /// When the folder or a `.conf` file in it cannot be read, or when such a file is not a plugin's

@@ -55,8 +55,8 @@ pub enum ClusterError {
     },
     /// A request to the API server failed.
     Api(#[from] ApiError),
-    /// The pod's status is written, but the API server did not accept an event. Nothing retries the
-    /// event.
+    /// The API server did not accept an event. The pod's status is already written, unless the
+    /// publication has none or the status is too long. Nothing retries the event.
     Event(#[source] ApiError),
     /// The agent behind this socket did not fulfil a request.
     Agent(PathBuf, #[source] AgentProblem),

@@ -78,7 +78,8 @@ pub struct PhaseFigure {
 pub struct NetworkFigure {
     /// `namespace/definition`, or the cluster network's CNI name.
     pub network: String,
-    /// Whether no network of that name is known. Pods may name networks that do not exist.
+    /// Whether no usable definition of that name is known. Pods may name networks that do not
+    /// exist.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_unknown: bool,
     /// Whether the call succeeded for this attachment.

@@ -99,7 +99,7 @@ pub enum FromAgent {
 ///
 /// # Errors
 /// [`FrameError::TooLarge`] if the message is longer than `limit`, because the other side would
-/// refuse it.
+/// refuse it. [`FrameError::Json`] if the message cannot be written as JSON.
 pub fn encode<T: Serialize>(message: &T, limit: usize) -> Result<Vec<u8>, FrameError> {
     encode_into(Vec::new(), message, limit)
 }

@@ -14,7 +14,7 @@ pub struct Installation {
     pub state: Cow<'static, str>,
     /// The reason for the state, in one line.
     pub message: String,
-    /// Whether the state has changed since the last report.
+    /// Whether the state or the reason has changed since the last report that was sent.
     pub is_news: bool,
 }
 

@@ -30,13 +30,13 @@ pub enum LookupError {
     /// The definition is longer than this limit, in bytes.
     #[error("NetworkAttachmentDefinition {0} has more than {1} bytes; make it smaller")]
     TooLong(ObjectRef, usize),
-    /// The definition is longer than this limit of a plugin from an older release, in bytes.
+    /// The definition does not fit into the answer for a plugin of an older release.
     #[error(
-        "NetworkAttachmentDefinition {0} has more than {1} bytes, the limit of a plugin of an \
-         older release; use the same release of plugin and agent"
+        "NetworkAttachmentDefinition {0} does not fit into the answer for a plugin of an older \
+         release (at most {1} bytes); use the same release of plugin and agent"
     )]
     TooLongForPlugin(ObjectRef, usize),
-    /// The pod names more definitions than this limit.
+    /// The pod and the node configuration together name more definitions than this limit.
     #[error(
         "NetworkAttachmentDefinition {0} was not looked up: one pod may select at most {1} \
          definitions"
@@ -118,8 +118,8 @@ mod tests {
             ),
             (
                 LookupError::TooLongForPlugin(object(), 7),
-                "NetworkAttachmentDefinition a/n has more than 7 bytes, the limit of a plugin of \
-                 an older release; use the same release of plugin and agent",
+                "NetworkAttachmentDefinition a/n does not fit into the answer for a plugin of an older \
+                 release (at most 7 bytes); use the same release of plugin and agent",
             ),
             (
                 LookupError::TooMany(object(), 7),

@@ -164,8 +164,8 @@ impl OwedWrites {
         kept
     }
 
-    /// Returns the owed writes of a pod that are older than the file `name`, oldest first. Skips
-    /// files that cannot be read. The agent renames such files (`put_aside`).
+    /// Returns at most [`MOST_REPLACED`] owed writes of a pod that are older than the file `name`,
+    /// oldest first. Skips files that cannot be read. The agent renames such files (`put_aside`).
     fn earlier(&self, name: &str, of_pod: &str, pod: &PodName) -> Vec<OwedWrite> {
         let entries = self.entries().into_iter().flatten();
         let names = entries

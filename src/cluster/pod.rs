@@ -131,6 +131,7 @@ impl PodAnnotations {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Pod {
+    /// `K8S_POD_UID` if the runtime passes it and the pod comes from the API server; otherwise
     /// `metadata.uid`.
     #[serde(deserialize_with = "bounded::optional_text::<_, LONGEST_NAME>")]
     pub uid: Option<String>,

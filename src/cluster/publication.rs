@@ -57,7 +57,7 @@ impl Publication {
     /// unchanged.
     ///
     /// Replaces a status longer than [`MAX_STATUS`] with an event. If there are too many events,
-    /// keeps the first events and the last event. An additional event tells how many events are
+    /// keeps the first events and the last event. An additional event says how many events are
     /// left out. Cuts messages longer than [`MAX_MESSAGE`].
     pub fn new(
         pod: PodName,

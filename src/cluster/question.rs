@@ -12,8 +12,8 @@ use crate::bounded;
 use crate::kubelet::PodDevices;
 use crate::npwg::{Definition, Dialect, IpamClaim, ObjectRef};
 
-/// The plugin's question to the cluster. An ADD asks at most one question. The default question
-/// asks for no object.
+/// The plugin's question to the cluster. An ADD asks at most one question, and repeats it only
+/// while it waits for the agent or for the pod's devices. The default question asks for no object.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Question {
@@ -97,8 +97,9 @@ impl Answer {
             .map(|(_, found)| found)
     }
 
-    /// Returns whether a network of that name exists: the answer contains its definition, or the
-    /// name is not of the form `namespace/name` and so does not refer to a definition.
+    /// Returns whether a network of that name is known: the answer contains a usable definition of
+    /// that name, or the name is not of the form `namespace/name` and so does not refer to a
+    /// definition.
     pub fn knows(&self, network: &str) -> bool {
         match network.parse() {
             Ok(object) => matches!(self.definition(&object), Some(Ok(_))),

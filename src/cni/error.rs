@@ -12,7 +12,7 @@ use crate::console;
 /// Jackfield writes error documents for the runtime, and reads the error documents of delegates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
-    /// The error code: see [`super::code`]. It is 0 if the document of a delegate has no code.
+    /// The error code: see [`super::code`]. It is 0 if a delegate's document has no valid code.
     pub code: u32,
     /// What happened, in one line.
     pub msg: String,

@@ -118,8 +118,8 @@ impl ValidAttachment {
     ///
     /// # Errors
     ///
-    /// [`JsonError::Key`] when an element is invalid. If Jackfield skipped the element, GC would
-    /// remove an attachment that it must keep.
+    /// [`JsonError::Key`] when the value is not a list, or when an element is invalid. If Jackfield
+    /// skipped an invalid element, GC would remove an attachment that it must keep.
     pub fn read_list(config: &RawObject) -> Result<Option<Vec<Self>>, JsonError> {
         let key = Self::KEYS.into_iter().find(|key| config.contains(key));
         key.map(|key| Ok(config.read(key)?.unwrap_or_default()))
@@ -155,7 +155,7 @@ const RUNTIME_KEYS: [&str; 7] = [
 impl PluginConfig {
     /// Returns the text for the plugin's stdin.
     ///
-    /// Copies the values that come from the plugin's configuration byte for byte.
+    /// Copies values of the plugin's configuration byte for byte.
     ///
     /// # Errors
     ///

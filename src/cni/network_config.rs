@@ -38,8 +38,8 @@ impl NetworkConfig {
     /// plugin, even if it also has `plugins`. If `type` is missing or empty, `plugins` is the list
     /// of plugins.
     ///
+    /// The case of keys does not matter, and `null` means absent, as when Go decodes a structure.
     /// As in the reference library:
-    /// - The case of keys does not matter, and `null` means absent.
     /// - `cniVersions` may add versions to `cniVersion`.
     /// - `disableCheck` and `disableGC` may be strings.
     ///

@@ -110,8 +110,8 @@ impl CniResult {
     ///
     /// # Errors
     ///
-    /// [`ResultError`] when the text is empty, not JSON, of an unsupported version, or when a key
-    /// has an invalid value.
+    /// [`ResultError`] when the text is empty, not JSON, of an unsupported version, or when a
+    /// required key is missing or a key has an invalid value.
     pub fn parse(text: &[u8], config_version: Version) -> Result<Self, ResultError> {
         read::parse(text, config_version)
     }
@@ -174,7 +174,7 @@ pub enum ResultError {
     /// The text is empty.
     #[error("the result is empty; the plugin must print one, at least {{}}")]
     Empty,
-    /// The text is not JSON, or a key has an invalid value.
+    /// The text is not a JSON object, a required key is missing, or a key has an invalid value.
     #[error("the result cannot be read: {0}")]
     Json(#[from] JsonError),
     /// Jackfield does not support the result's version.

@@ -95,8 +95,8 @@ pub enum DelegateError {
 }
 
 impl DelegateError {
-    /// The plugin's error document. The caller passes the codes 11, 50 and 51 on unchanged (CNI
-    /// 1.1.0 §2 "STATUS", §5 "Error").
+    /// The plugin's error document. Jackfield passes the code 11 of an ADD, CHECK or STATUS on to
+    /// the runtime, and also the codes 50 and 51 of a STATUS (CNI 1.1.0 §2 "STATUS", §5 "Error").
     #[must_use]
     pub fn delegate_error(&self) -> Option<&cni::Error> {
         match self {

@@ -58,8 +58,8 @@ pub(super) enum Ending {
     Hung,
     /// We sent SIGKILL, but the process did not end, since it hangs in the kernel.
     Unkillable,
-    /// The kernel discarded the exit status, since we ignore SIGCHLD. We inherited the ignored
-    /// signal from our parent.
+    /// The kernel discarded the exit status, since we ignore SIGCHLD. Our parent ignored SIGCHLD,
+    /// and we inherited this setting.
     Lost,
 }
 

@@ -19,7 +19,7 @@ const REMEDIES: [(&[&str], &str); 17] = [
     (
         &["tx_rate", "invalid argument"],
         "the driver of the device does not accept the rates, so drop min_tx_rate or lower both \
-         rates, and set the physical function up",
+         rates, and bring the physical function up",
     ),
     (
         &["spoofchk", "not supported"],

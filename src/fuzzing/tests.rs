@@ -175,7 +175,7 @@ fn every_parser_has_a_target_or_a_reason() {
     let gone: Vec<&String> = listed.difference(&in_source).collect();
     assert!(gone.is_empty(), "no such parsers: {gone:#?}");
     let targets: BTreeSet<&str> = TARGETS.iter().map(|target| target.name).collect();
-    assert_eq!(reached, targets, "every target reaches a parser");
+    assert_eq!(reached, targets, "every target must reach a parser");
 }
 
 #[test]

@@ -11,8 +11,8 @@
 //! `<segment>` is a hash, because the name of a segment may be too long for a file name.
 //!
 //! Each reservation is a symbolic link. The kernel creates a link together with its target, and one
-//! `readlink` finds the holder. A link to a missing record, or to a record without the resource,
-//! reserves nothing. So a link that a killed process left without a record does no harm.
+//! `readlink` finds the holder. A link to a missing or damaged record, or to a record without the
+//! resource, reserves nothing. So a link that a killed process left without a record does no harm.
 
 use std::fmt;
 use std::fs;

@@ -110,7 +110,7 @@ mod tests {
         journal
             .fail_change(&key(), NetworksDigest::default())
             .unwrap();
-        let message = "the annotation that failed may be any";
+        let message = "the failed annotation is unknown, so it may be this one";
         assert!(!journal.may_change(&key(), &other), "{message}");
         for _ in 0..20 {
             journal.fail_change(&key(), tried.clone()).unwrap();

@@ -54,8 +54,8 @@ impl Lock {
     ///
     /// # Errors
     /// [`LockError::Busy`] after the deadline, or if an orphan does not end after SIGKILL. The
-    /// runtime then tries again (code 11). [`LockError::Io`] if the file of the lock cannot be
-    /// used.
+    /// runtime then tries again (code 11). [`LockError::Io`] if the file of the lock or its
+    /// directory cannot be used.
     pub fn take(dir: &Path, container: &ContainerId, deadline: Instant) -> Result<Lock, LockError> {
         let path = path(dir, container);
         // A user who can write to this directory could block this call.

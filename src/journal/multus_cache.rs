@@ -1,6 +1,6 @@
 //! The cache of the attachments that Multus made (key `cniDir`). Jackfield only reads the cache,
-//! with one exception: when the node goes back to Multus, Jackfield removes the files of the pods
-//! that it detached.
+//! with one exception: when Jackfield is uninstalled, it removes the files of the pods that it
+//! adopted from the cache and detached.
 //!
 //! ```text
 //! <cniDir>/<container>                                the delegates, in order of attachment

@@ -13,7 +13,7 @@ use crate::plan::Attachment;
 pub struct PendingChange {
     /// The indices of the attachments that the change detaches.
     pub removed: Vec<usize>,
-    /// The index of the first attachment that the change adds. All later ones are added too.
+    /// The index of the first attachment that the change adds. The change adds all later ones too.
     pub first_added: usize,
 }
 

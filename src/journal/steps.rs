@@ -46,7 +46,8 @@ pub struct Header {
     #[serde(with = "List::<wire::Attachment>")]
     pub attachments: Vec<Attachment>,
     /// The digest of the annotation that the attachments match. During a change, the default
-    /// digest, which matches no annotation. `None` in records of older releases.
+    /// digest, which matches no annotation. `None` in records of older releases and in records that
+    /// a DEL has reconstructed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub networks: Option<NetworksDigest>,
     /// The change of the running pod's networks that is under way.
@@ -86,8 +87,8 @@ impl Header {
         }
     }
 
-    /// Returns the name of the sandbox for a message to the owner of `pod`. `None` if the sandbox
-    /// belongs to a different Kubernetes namespace than `pod`, because the owner must not learn
+    /// Returns the name of the sandbox for a message to the users of `pod`. `None` if the sandbox
+    /// belongs to a different Kubernetes namespace than `pod`, because these users must not learn
     /// about pods in other namespaces.
     pub fn named_for(&self, pod: Option<&PodName>) -> Option<String> {
         let namespace = |pod: &PodName| pod.namespace.clone();
@@ -127,8 +128,9 @@ pub enum Step<'a> {
     Started(usize),
     /// The delegates of this attachment have succeeded.
     Attached(usize, Cow<'a, CniResult>),
-    /// During ADD, the delegate at this position in the attachment's chain failed. No later
-    /// delegate of the chain ran. A rollback that could not detach everything writes this step.
+    /// While attaching, the delegate at this position in the attachment's chain failed. No later
+    /// delegate of the chain ran. The rollback of an ADD writes this step only if it could not
+    /// detach everything. The rollback of a change always writes it.
     Failed(usize, usize),
     /// Routes are about to change for this attachment.
     Routes(usize, Cow<'a, RouteChange>),

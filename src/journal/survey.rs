@@ -107,7 +107,7 @@ impl Journal {
         })
     }
 
-    /// Reads the owner in each record, one record at a time. Skips unreadable records.
+    /// Reads the [`Owner`] from each record, one record at a time. Skips unreadable records.
     fn owners(&self) -> impl Iterator<Item = Owner> {
         let files = entries(&self.sandboxes()).unwrap_or_default().into_iter();
         files.filter_map(|file| {

@@ -46,9 +46,9 @@ fn a_record_with_an_incomplete_header_is_cut_off_and_can_be_removed() {
     for length in 0..whole.len() {
         fs::write(&path, &whole[..length]).unwrap();
         assert!(journal.keys().unwrap().is_empty(), "{length} bytes");
-        assert!(path.exists(), "a list keeps an incomplete record");
+        assert!(path.exists(), "listing the keys keeps an incomplete record");
         assert!(matches!(journal.find(&key()).unwrap(), Lookup::CutOff));
-        assert!(path.exists(), "a look-up keeps it too");
+        assert!(path.exists(), "looking up the record keeps it too");
         journal.forget(&key()).unwrap();
         assert_eq!(files(dir.path()), [""; 0], "{length} bytes");
     }

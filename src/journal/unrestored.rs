@@ -6,8 +6,8 @@
 //!
 //! The next ADD that gets such a device retries the restoration. If the device then still has the
 //! MAC, GUID or VLAN of the previous pod, the ADD fails, unless the new pod or its definition sets
-//! that value. If the ADD succeeds, the state in this file is also the state to restore
-//! after the new pod.
+//! that value. If the ADD succeeds, the state in this file is also the state to restore after the
+//! new pod.
 
 use std::fs;
 

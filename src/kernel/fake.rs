@@ -78,10 +78,10 @@ pub(crate) struct FakeDevices {
     pub(crate) ignores: Vec<String>,
     /// The physical functions that do not answer, by link index.
     pub(crate) silent: Vec<u32>,
-    /// The link index of a VF, the link index of its PF, and the VF number. If a test changes the
-    /// address of the VF's link, the PF reports the new address for the VF.
+    /// The link index of a VF, the link index of its PF, and the VF number. If the address of
+    /// the VF's link changes, the PF reports the new address for the VF.
     pub(crate) own_address_becomes_admins: Option<(u32, u32, usize)>,
-    /// The functions that may not change their address while the administrator has set an address.
+    /// The functions that may not change their address while `is_given` is true.
     pub(crate) guard: Guard,
     /// Whether the administrator has set an address.
     pub(crate) is_given: bool,

@@ -64,6 +64,7 @@ pub trait PodLinks {
     /// Succeeds if the route or its interface does not exist.
     ///
     /// # Errors
+    /// [`KernelError::NoNextHop`] if the route has neither a gateway nor an interface.
     /// [`KernelError`] when the kernel refuses or does not answer.
     fn remove_default_route(&mut self, route: &DefaultRoute) -> Result<(), KernelError>;
 }

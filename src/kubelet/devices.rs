@@ -26,7 +26,7 @@ pub struct PodDevices {
     #[serde(deserialize_with = "containers")]
     pub containers: Vec<ContainerDevices>,
     /// The resources that have devices on this node, from device plugins and DRA drivers. `None` if
-    /// kubelet gave no answer or does not offer the method, or if Jackfield did not ask.
+    /// kubelet gave no answer, does not offer `GetAllocatableResources` or was not asked for them.
     #[serde(deserialize_with = "bounded::optional_texts::<_, 1024, LONGEST_NAME>")]
     pub on_node: Option<Vec<String>>,
     /// Why the answer of kubelet or the cluster is incomplete, in one line.
@@ -77,8 +77,8 @@ pub struct DynamicDevice {
     /// The device's name in the pool, which differs from its identifier on the node.
     #[serde(deserialize_with = "bounded::text::<_, LONGEST_NAME>")]
     pub device: String,
-    /// The device's attributes in its ResourceSlice; `None` if no slice has the device or the agent
-    /// has not read the slices yet.
+    /// The device's attributes in its ResourceSlice; `None` if no slice has the device or Jackfield
+    /// has not read the slices.
     pub identity: Option<SliceIdentity>,
 }
 

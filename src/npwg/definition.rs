@@ -36,8 +36,8 @@ impl Definition {
         Self::from_parts(object, config.unwrap_or_default())
     }
 
-    /// Reads a definition from `object` and from `config`, its `spec.config`. The caller has
-    /// removed `spec.config` from `object`, so that Jackfield does not copy a large configuration.
+    /// Reads a definition from `object` and from `config`, its `spec.config`. Ignores `spec.config`
+    /// in `object`, so a caller can leave a large configuration out of `object`.
     ///
     /// # Errors
     ///

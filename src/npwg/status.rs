@@ -11,8 +11,8 @@ mod merge;
 
 pub use merge::merge_status;
 
-/// The key under which the first entry of an ADD lists the other entries of the ADD. A later ADD of
-/// the same pod finds the other entries by this key.
+/// The key under which the first entry of a sandbox lists the other entries of the sandbox. A later
+/// ADD of the same pod, or a later change of its networks, finds the other entries by this key.
 const ATTACHED: &str = "io.jackfield.attached";
 
 /// One element of the status annotation (NPWG 1.3 §5.3). The fields have the order of the keys in
@@ -49,8 +49,8 @@ pub struct StatusEntry {
     /// `device-info`: the object of the Device Information Specification.
     #[serde(rename = "device-info", skip_serializing_if = "Option::is_none")]
     pub device_info: Option<Value>,
-    /// `io.jackfield.attached`: the other entries of the same ADD. Only the first entry has this
-    /// key.
+    /// `io.jackfield.attached`: the other entries of the same sandbox. Only the first entry has
+    /// this key.
     #[serde(
         default,
         rename = "io.jackfield.attached",
@@ -150,7 +150,7 @@ impl StatusEntry {
         }
     }
 
-    /// Lists all other entries of an ADD in the first entry.
+    /// Lists all other entries of a sandbox in the first entry.
     pub fn sign(entries: &mut [StatusEntry]) {
         if let [first, others @ ..] = entries {
             first.attached = others.iter().map(StatusEntry::mark).collect();

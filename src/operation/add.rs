@@ -167,7 +167,8 @@ fn tell_problems(context: &Context<'_>, prepared: &Prepared) {
 /// # Errors
 /// [`Failure::AlreadyAttached`] if the earlier sandbox is in use: its ADD completed in this boot,
 /// its network namespace still exists, none of its attachments is detached, and the journal owes no
-/// detachment of it. The runtime must then send a DEL first.
+/// detachment of it. The runtime must then send a DEL first. [`Failure::Owed`] if a part cannot be
+/// detached. Also if the journal cannot be read or written.
 fn settle_earlier(context: &Context<'_>, key: &Key) -> Result<(), Failure> {
     let sandbox = match context.host.journal.find(key)? {
         Lookup::Found(sandbox) => sandbox,

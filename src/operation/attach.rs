@@ -31,7 +31,7 @@ pub(super) struct Attaching<'a> {
     pub(super) sandbox: Sandbox,
     /// The `prevResult`, if the runtime calls Jackfield as part of a chain.
     pub(super) previous: Option<CniResult>,
-    /// The events for the pod's owner.
+    /// The events for the pod.
     pub(super) events: Vec<Event>,
     /// What network-status reports about each attachment in addition to its result, for the
     /// attachments that are verified so far.

@@ -69,7 +69,8 @@ pub fn request(header: &Header, cni_path: &str, conf: RawObject) -> Result<Reque
 /// Returns what [`change`] would detach and attach. Changes nothing.
 ///
 /// # Errors
-/// As [`change`].
+/// If the sandbox cannot be locked or its record cannot be read, if the node configuration forbids
+/// changes in the pod's namespace, if no plan can be made, or if the plan has problems.
 pub fn foresee(context: &Context<'_>) -> Result<Changed, Failure> {
     let key = context.key()?;
     let _lock = context.lock(&key.container)?;
@@ -156,7 +157,8 @@ fn prepare(context: &Context<'_>, sandbox: &Sandbox) -> Result<Change, Failure> 
     prepare::change(context, &sandbox.header)
 }
 
-/// Refuses a change with every reason why its networks cannot be attached.
+/// Checks that the networks of a change can be attached. Otherwise returns a failure with every
+/// reason.
 fn refuse_problems(change: &Change) -> Result<(), Failure> {
     let problems = change.prepared.problems.iter().cloned();
     Failure::of(problems.map(Failure::from).collect())
@@ -187,8 +189,8 @@ fn change_locked(
     Ok(Changed { status, ..outcome })
 }
 
-/// Records that the attachments agree with the annotation with the digest `networks`. Publishes the
-/// status if an earlier change may have failed to do so.
+/// Records that the attachments agree with the annotation, whose digest is `networks`. Publishes
+/// the status if an earlier change may have failed to publish it.
 fn agree(
     context: &Context<'_>,
     mut sandbox: Sandbox,

@@ -17,12 +17,13 @@ use crate::request::{NodeConfig, Strictness};
 use crate::verify::Masters;
 
 /// Checks a pod. For each attachment, calls CHECK of the delegates and then verifies the interface
-/// in the kernel. Skips attachments that an unfinished change attaches or detaches.
-/// Returns the network-status of the attachments.
+/// in the kernel. Skips attachments that an unfinished change attaches or detaches, except for the
+/// settings of their VFs. Returns the network-status of the attachments.
 ///
 /// # Errors
 /// The failure of the first attachment that fails its check, or an error if the sandbox has no
-/// usable record or its ADD did not complete.
+/// usable record or its ADD did not complete. Also if the network namespace cannot be used, or if
+/// the lock is not free in time.
 pub fn check(context: &Context<'_>) -> Result<Vec<StatusEntry>, Failure> {
     let call = &context.request.call;
     let key = context.key()?;

@@ -1,5 +1,5 @@
-//! Detaches sandboxes: for DEL, for GC, after a failed ADD, and when a failed detachment is
-//! retried. Also detaches single attachments when the networks of a running pod change.
+//! Detaches sandboxes: for DEL and GC, after a failed ADD, for a retry, on uninstall, and if an ADD
+//! finds an obsolete sandbox. Also detaches single attachments when the networks of a running pod change.
 
 use std::path::{Path, PathBuf};
 

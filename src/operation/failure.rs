@@ -75,7 +75,8 @@ pub enum Failure {
          or set dynamicAttachment to true"
     )]
     ChangesDenied(String),
-    /// A check before the first delegate failed.
+    /// A network, a device or a request of the pod cannot be used. Jackfield usually finds this out
+    /// before it runs the first delegate.
     #[error(transparent)]
     Plan(#[from] PlanError),
     /// Another process holds the lock of the sandbox, or the lock cannot be taken.

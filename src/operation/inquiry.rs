@@ -117,7 +117,7 @@ pub(super) fn ask(
 /// Returns the pod in CNI_ARGS. A runtime without Kubernetes passes none.
 ///
 /// # Errors
-/// If the name is not a valid pod name.
+/// If the namespace or the name is not valid.
 pub(super) fn pod_name(context: &Context<'_>) -> Result<Option<PodName>, Failure> {
     let args = &context.request.call.args;
     let text = |key: &str| args.get(key).filter(|value| !value.is_empty());

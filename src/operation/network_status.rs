@@ -50,7 +50,8 @@ fn entry(
     entry
 }
 
-/// Builds the status of the pod's ResourceClaims from the attachments whose devices came by claims.
+/// Builds the status of the pod's ResourceClaims from the attachments whose devices these claims
+/// allocated.
 pub(super) fn claims(
     sandbox: &Sandbox,
     results: &[Option<CniResult>],

@@ -120,7 +120,8 @@ pub(super) fn definitions(context: &Context<'_>, networks: Vec<ObjectRef>) -> Qu
 }
 
 /// Finds the current configuration of an attachment's network. Returns `None` if the network is not
-/// found by `until`, or if the policy does not allow the network for `pod`.
+/// found by `until`, if its configuration is invalid, or if the policy does not allow the network
+/// for `pod`.
 pub(super) fn find(
     context: &Context<'_>,
     attachment: &Attachment,

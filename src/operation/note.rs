@@ -13,7 +13,7 @@ use crate::plan::NetworkPlace;
 /// A note of a call. Its `Display` is one line.
 #[derive(Debug, thiserror::Error)]
 pub enum Note {
-    /// The message of a warning event for the pod's owner.
+    /// The message of a warning event for the pod.
     #[error("{0}")]
     Event(String),
     /// A plugin does not implement CHECK and returned an error.

@@ -91,7 +91,7 @@ impl PodFacts {
         self.annotations.digest()
     }
 
-    /// The plan for the attachment `key`.
+    /// The plan for the sandbox `key`.
     pub(super) fn plan(
         &self,
         context: &Context<'_>,

@@ -27,7 +27,7 @@ pub struct Prepared {
     pub networks: NetworksDigest,
     /// The attachments in order, each with the programs of its chain in order.
     pub attachments: Vec<(Attachment, Binaries)>,
-    /// Events for the pod's owner.
+    /// Events about the pod.
     pub events: Vec<Event>,
     /// Remarks on decisions that a user may not expect.
     pub remarks: Vec<String>,
@@ -36,7 +36,7 @@ pub struct Prepared {
     pub ignored: Vec<PlanError>,
     /// All reasons why the ADD would fail.
     pub problems: Vec<PlanError>,
-    /// False if the first problem concerns a network that does not exist.
+    /// False if the first problem concerns a definition that does not exist or cannot be used.
     pub is_first_known: bool,
 }
 

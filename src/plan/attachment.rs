@@ -60,8 +60,8 @@ pub struct Attachment {
     /// Whether this is the chain of `auxiliaryCNIChainName`. Its plugins make no interface, so
     /// there is nothing to verify or report.
     pub is_auxiliary: bool,
-    /// The digest of the annotation's element that selects this network. `None` for a network of
-    /// the node configuration, and in records of older releases.
+    /// The digest of the annotation's element that selects this network. `None` for the cluster
+    /// network and other networks of the node configuration, and in records of older releases.
     pub selection: Option<NetworksDigest>,
 }
 

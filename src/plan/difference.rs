@@ -26,7 +26,7 @@ pub struct Difference {
 ///
 /// An element of the annotation matches an attachment with the same requests, at any position. If
 /// the element names an interface, the attachment must have that interface. If the annotation is
-/// invalid, the plan contains only this problem, and nothing changes.
+/// invalid, the plan contains this problem and no attachments, and nothing changes.
 pub fn difference(
     inputs: Inputs<'_>,
     recorded: &[Attachment],
@@ -134,7 +134,8 @@ fn carries_out(attachment: &Attachment, selection: &Selection) -> bool {
 
 impl Planner<'_> {
     /// Continues the generated interface names after the highest recorded `net<number>`. A name of
-    /// an attachment that is about to be detached is not reused, because parts of it may remain.
+    /// an attachment that is about to be detached is not reused, because parts of the attachment
+    /// may remain.
     fn continue_names(&mut self, recorded: &[Attachment]) {
         let number = |attachment: &Attachment| {
             let number = attachment.ifname.as_str().strip_prefix("net")?;

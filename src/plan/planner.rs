@@ -21,8 +21,8 @@ pub(super) struct Planner<'a> {
     /// The interface names that the pod requests.
     pub(super) requested: Vec<InterfaceName>,
     /// The lowest number for a generated interface name if the name with the number `position` is
-    /// taken. For an ADD, this is the number of networks without the auxiliary chain. It is 0 until
-    /// the planner has read the pod's selections.
+    /// taken. For an ADD, this is the number of networks, not counting the auxiliary chain. It is 0
+    /// until the planner has read the pod's selections.
     pub(super) last: usize,
     /// The number of planned attachments that already exist and stay as they are. They come first.
     pub(super) kept: usize,
@@ -172,8 +172,8 @@ impl<'a> Planner<'a> {
         Ok(attachment)
     }
 
-    /// Reads one more network. Refuses it if the deadline has passed or the configurations are too
-    /// large.
+    /// Reads one more network. Refuses it if the deadline has passed, the configurations are too
+    /// large, or a plugin declares too many capabilities.
     fn read(&self, network: &Network) -> Result<(NetworkName, NetworkConfig), Reason> {
         if Instant::now() >= self.inputs.until {
             return Err(Reason::NoTime);

@@ -62,7 +62,7 @@ pub enum Reason {
         /// The types of the chain's plugins.
         plugins: Vec<PluginType>,
     },
-    /// The call's deadline passed during planning.
+    /// The call's deadline passed before the plan was complete and checked.
     #[error(
         "the plan is not ready by the deadline; select fewer or smaller networks, or raise deadlines.add"
     )]
@@ -228,7 +228,7 @@ pub enum Restriction {
     /// The pod's `cni-args` set a denied key.
     #[error(
         "the pod's annotation sets {key}, which the policy of namespace {namespace} denies; \
-         remove it there"
+         remove it from the annotation"
     )]
     PodArgs {
         /// The key, as the policy writes it.
@@ -278,8 +278,8 @@ pub enum Restriction {
     },
     /// A plugin nests too many configurations for the policy to check, or nests them too deeply.
     #[error(
-        "plugin {plugin} nests more plugins, or deeper ones, than {rule} can check \
-         ({LEVELS} levels, {LISTS} nested lists); flatten it"
+        "plugin {plugin} nests too many plugins, or nests them too deeply, for {rule} to check \
+         (plugins may nest {LEVELS} deep, lists {LISTS} deep); flatten it"
     )]
     TooDeep {
         /// The plugin of the chain.

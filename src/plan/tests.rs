@@ -151,7 +151,7 @@ impl Story {
         in_words(&plan)
     }
 
-    /// The only attachment after the cluster network.
+    /// The first attachment after the cluster network.
     fn second(&self) -> Attachment {
         let plan = self.plan();
         assert_eq!(plan.problems, [], "{:?}", plan.problems);
@@ -583,7 +583,7 @@ fn a_policy_protects_the_cluster_networks_name_and_applies_to_the_keys_of_a_list
     let name = Restriction::ClusterName(cluster.parse().unwrap());
     assert_eq!((code, reason), (108, Reason::Restricted(name)));
     assert_eq!(named("another").node("policy", types).plan().problems, []);
-    assert_eq!(named(&cluster).plan().problems, [], "nothing restricts it");
+    assert_eq!(named(&cluster).plan().problems, [], "no policy applies");
     for key in ["name", "disablecheck"] {
         let denied = policy(json!({"denyKeys": [key]}));
         let (code, _, reason) = named("another").node("policy", denied).problem();
@@ -868,7 +868,8 @@ fn undeclared_addresses_go_as_arguments_with_undeclared_args() {
     }
 }
 
-/// Multus passes addresses in both ways, and some plugins declare a capability but read CNI_ARGS.
+/// Multus passes addresses as capability arguments and in CNI_ARGS. Some plugins declare a
+/// capability but read CNI_ARGS.
 #[test]
 fn addresses_go_by_variables_too_with_undeclared_args() {
     let story = story().node("undeclared", json!("args"));
@@ -908,7 +909,7 @@ fn version_1_0_passes_addresses_in_args_whatever_is_declared() {
             attachment.cni_args.unwrap().to_string(),
             format!(r#"{{"ips":["10.0.0.5","2001:db8::5"],"mac":"{ipoib}"}}"#)
         );
-        assert_eq!(attachment.requested.ips.len(), 2, "they are verified");
+        assert_eq!(attachment.requested.ips.len(), 2, "to be verified");
         assert!(attachment.requested.mac.is_some());
     }
 }
@@ -1108,9 +1109,9 @@ fn a_claim_gives_addresses_to_networks_that_declare_ips() {
         argument(&taken, "ips").as_deref(),
         Some(r#"["10.0.0.5/24","fd00::5/64"]"#)
     );
-    assert_eq!(taken.requested.ips.len(), 2, "they are verified");
+    assert_eq!(taken.requested.ips.len(), 2, "to be verified");
     let new = asking("net", r#""new""#).second();
-    assert_eq!(argument(&new, "ips"), None, "nothing is allocated yet");
+    assert_eq!(argument(&new, "ips"), None, "nothing allocated yet");
     let ignored = asking("plain", r#""vm.blue""#).second();
     assert!(ignored.requested.ips.is_empty() && ignored.capability_args.is_empty());
     let (code, _, reason) = asking("net", r#""vm.blue","ips":["10.0.0.6"]"#).problem();

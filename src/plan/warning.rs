@@ -7,7 +7,7 @@ use crate::cni::InterfaceName;
 use crate::cni::json::excerpt;
 use crate::npwg::{DEFAULT_NETWORK_ANNOTATION, NETWORKS_ANNOTATION, ObjectRef, SelectionError};
 
-/// A warning about a plan, for the pod's owner.
+/// A warning about an annotation of the pod.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PlanWarning {
     /// The annotation is invalid, so the pod starts without the networks that the annotation
@@ -79,7 +79,7 @@ pub enum PlanRemark {
 }
 
 impl PlanWarning {
-    /// The event for the pod's owner.
+    /// The warning as an event for the pod.
     pub fn event(&self) -> Event {
         let reason = match self {
             PlanWarning::IgnoredAnnotation { .. } => "InvalidAnnotation",

@@ -15,7 +15,7 @@ pub struct Log {
     pub level: Level,
     /// `logToStderr`: whether warnings go to stderr. The runtime may discard the plugin's stderr.
     pub to_stderr: bool,
-    /// `logOptions`: when to begin a new file.
+    /// `logOptions`: when to begin a new file, and how long to keep old ones.
     pub rotation: Rotation,
 }
 

@@ -75,7 +75,8 @@ pub struct NodeConfig {
     pub kubelet_checkpoint: PathBuf,
     /// `invalidAnnotation`: `true` for `fail`.
     pub fail_invalid_annotation: bool,
-    /// `verify`: the strictness for the values that the pod requested, and for the pod's device.
+    /// `verify`: the strictness for the values that the pod requested, for the pod's device, and
+    /// for values that only the plugins of a further network reported.
     pub verify: Strictness,
     /// `verifyCluster`: the strictness for values of the cluster network that only its plugins
     /// reported.

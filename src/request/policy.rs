@@ -162,9 +162,9 @@ mod tests {
     #[test]
     fn a_value_that_matches_nothing_is_refused_with_rule_value_and_remedy() {
         let namespace = "it is not a valid namespace; write the name of a namespace";
-        let plugin = r#"it is not a plugin; write it as "macvlan""#;
+        let plugin = r#"it is not a plugin; write the type of a plugin, such as "macvlan""#;
         let definition = r#"it is not a definition; write it as "namespace/name""#;
-        let path = r#"it is not a key; write it as "ipam.dataDir""#;
+        let path = r#"it is not a key; write the path of a key, such as "ipam.dataDir""#;
         let of = |namespace: &str, key: &str| format!("namespaces.{namespace}.{key}");
         for (rule, key, value, cause) in [
             (

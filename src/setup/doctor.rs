@@ -2,7 +2,8 @@
 //! `journalDir`, if other users can read this directory.
 //!
 //! ```text
-//! configuration ▶ installation ▶ cluster ▶ programs ▶ devices ▶ journal ▶ owed ▶ Multus' cache
+//! privileges ▶ configuration ▶ installation ▶ cluster ▶ programs ▶ devices ▶ journal ▶ owed
+//!            ▶ Multus' cache
 //! ```
 //!
 //! A finding of one check does not prevent the other checks, with one exception: without a valid

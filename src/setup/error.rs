@@ -33,7 +33,7 @@ pub enum SetupError {
         #[source]
         cause: io::Error,
     },
-    /// The runtime's directory does not exist.
+    /// The directory of the runtime or of the cluster network does not exist.
     #[error("{0} does not exist")]
     NoConfDir(PathBuf),
     /// Another process is changing the installation in this directory.
@@ -284,16 +284,14 @@ impl Problem for SetupError {
     fn remedy(&self) -> Option<String> {
         let remedy = match self {
             SetupError::Io { cause, .. } => match cause.kind() {
-                StorageFull => "nothing was changed: free space there, then run this again",
+                StorageFull => "free space there, then run this again",
                 ReadOnlyFilesystem | PermissionDenied => {
-                    "nothing was changed: make it readable and writable, then run this again"
+                    "make it readable and writable, then run this again"
                 }
                 NotFound => "create it, or name the right directory",
                 _ => "check the file system",
             },
-            SetupError::NoConfDir(_) => {
-                "create it, or give --conf-dir the directory that the container runtime reads"
-            }
+            SetupError::NoConfDir(_) => "create it, or correct --conf-dir or --cluster-conf-dir",
             SetupError::Busy(_) => {
                 "end that process first (install --watch runs until its pod is deleted)"
             }
@@ -333,8 +331,9 @@ impl Problem for SetupError {
                 return Some(format!("{}, then restart this installer", drift.remedy()));
             }
             SetupError::Manifest { .. } => {
-                "restore the file; or move the files in before/ beside it back to their original \
-                 paths, remove the folder of the manifest, then install again"
+                "restore the file; or move the files in the folder before/, which is next to the \
+                 manifest, back to their original paths, remove the folder of the manifest, then \
+                 install again"
             }
             SetupError::NoManifest { folder, .. } => {
                 return Some(format!(
@@ -379,8 +378,7 @@ mod tests {
         let lines = [
             (
                 io(StorageFull),
-                "/a: cannot be written: no storage space; nothing was changed: free space there, \
-                 then run this again",
+                "/a: cannot be written: no storage space; free space there, then run this again",
             ),
             (
                 io(NotFound),

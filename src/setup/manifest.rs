@@ -8,7 +8,7 @@
 //! ```
 //!
 //! The folder is beside the configuration, because an installer in a container may have no other
-//! writable directory of the host. Runtimes ignore folders there.
+//! writable directory of the host. Runtimes ignore folders in the directory of configurations.
 
 mod folder;
 

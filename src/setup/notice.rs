@@ -16,8 +16,8 @@ use crate::operation::Note;
 pub enum Notice {
     /// The binary and the configuration are in place.
     #[error(
-        "installed {binary} and {conf}, in front of {}",
-        network.as_deref().unwrap_or("its delegates")
+        "installed {binary} and {conf}, which delegates to {}",
+        network.as_deref().unwrap_or("the networks in its key delegates")
     )]
     Installed {
         /// The binary.
@@ -66,7 +66,7 @@ pub enum Notice {
         /// The types of the appended plugins.
         followers: Vec<String>,
     },
-    /// The cluster network renamed its file, and our configuration gets the new name.
+    /// The cluster network renamed its file, so our `clusterNetwork` changes to the new name.
     #[error("{0}")]
     Follows(Drift),
     /// A configuration of Multus is beside ours.
@@ -107,14 +107,14 @@ pub enum Notice {
     /// A replaced file was restored.
     #[error("restored {0}")]
     Restored(PathBuf),
-    /// A file was removed.
+    /// A file or the journal's directory was removed.
     #[error("removed {0}")]
     Removed(PathBuf),
     /// A configuration of Multus delegates to our configuration, which is being removed.
     #[error("{0} names our configuration, which uninstall removes")]
     MultusNamesOurs(PathBuf),
     /// The cluster network's configuration was copied into the runtime's directory.
-    #[error("put a copy of {file} into {conf_dir}, so that the runtime has a network")]
+    #[error("copied {file} to {conf_dir}, so that the runtime has a network")]
     NetworkCopied {
         /// The configuration.
         file: PathBuf,
@@ -126,7 +126,7 @@ pub enum Notice {
     /// The file at the binary's path stays, because another program put it there.
     #[error("{0} was replaced by another program and stays")]
     BinaryStays(PathBuf),
-    /// Damaged records stay, because `--force` is set.
+    /// The uninstall ignores damaged records, because `--force` is set.
     #[error(
         "{first}: a damaged record, one of {count}, whose pod may still be attached; its devices \
          and addresses stay as they are"
@@ -163,7 +163,7 @@ pub enum Notice {
         /// Why it cannot be removed.
         cause: io::Error,
     },
-    /// Nothing of Jackfield is left on the node.
+    /// The uninstall is complete. Earlier notices name what stays.
     #[error("uninstalled")]
     Uninstalled,
 }
@@ -198,8 +198,8 @@ impl Problem for Notice {
                 remark: TakeoverRemark::KubeconfigOfMultus(_),
                 ..
             } => {
-                "before you remove the DaemonSet, run jackfield agent and give kubeconfig the value \
-                 null in --conf"
+                "before you remove the DaemonSet, start jackfield agent, and set kubeconfig to null \
+                 in the file of install --conf"
             }
             Notice::MultusNamesOurs(_) => "restart Multus' DaemonSet, or correct the file",
             Notice::MultusIsBack(binary) => {
@@ -212,7 +212,7 @@ impl Problem for Notice {
                 cluster_conf_dir, ..
             } => {
                 return Some(format!(
-                    "let the runtime read {} again, then remove the copy",
+                    "configure {} as the runtime's CNI directory again, then remove the copy",
                     cluster_conf_dir.display()
                 ));
             }
@@ -237,7 +237,7 @@ mod tests {
                     conf: "/dir/a".into(),
                     network: None,
                 },
-                "installed /bin/jackfield and /dir/a, in front of its delegates",
+                "installed /bin/jackfield and /dir/a, which delegates to the networks in its key delegates",
             ),
             (
                 Notice::WaitsForNetwork {
@@ -274,8 +274,8 @@ mod tests {
                     file: "/m".into(),
                     remark: TakeoverRemark::KubeconfigOfMultus("/k".to_owned()),
                 },
-                "/m: Multus' DaemonSet maintains /k; before you remove the DaemonSet, run jackfield \
-                 agent and give kubeconfig the value null in --conf",
+                "/m: Multus' DaemonSet maintains /k; before you remove the DaemonSet, start jackfield \
+                 agent, and set kubeconfig to null in the file of install --conf",
             ),
             (
                 Notice::MultusIsBack("/bin/jackfield".into()),

@@ -88,7 +88,8 @@ pub(super) struct InstallPlan {
 }
 
 impl InstallPlan {
-    /// Returns the content of the cluster network's file; `None` unless `follows` is set.
+    /// Returns the size and checksum of the cluster network's file; `None` unless `follows` is
+    /// set.
     pub(super) fn followed(&self, paths: &HostPaths) -> Option<Content> {
         let file = self.conf.cluster_network().filter(|_| self.follows)?;
         Content::of(&paths.here(Path::new(&file))).ok()

@@ -140,7 +140,7 @@ impl Drift {
             Drift::NotFirst { .. } => {
                 "rename that file, or let the runtime read a directory of its own"
             }
-            Drift::OtherNetwork { .. } => "let only one network configure this directory",
+            Drift::OtherNetwork { .. } => "let only one network write to this directory",
             _ => "find and stop the program that changes it",
         }
     }
@@ -219,7 +219,7 @@ mod tests {
                     current: Some("/b".to_owned()),
                 },
                 "the cluster network is /a and no longer /b",
-                "let only one network configure this directory",
+                "let only one network write to this directory",
             ),
             (
                 Drift::BinaryMode {

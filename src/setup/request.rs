@@ -1,5 +1,5 @@
-//! Requests about the whole node. The installer and the doctor use them in place of a request from
-//! the runtime.
+//! Requests about the whole node. The rehearsal of a takeover, the uninstall and the doctor use them
+//! in place of a request from the runtime.
 
 use crate::cni::RawObject;
 use crate::request::{Call, Request, RequestError};

@@ -125,7 +125,8 @@ fn stays(reason: impl Problem + 'static) -> MultusStanding {
     MultusStanding::Waits(InstallationState::Multus, Rc::new(reason))
 }
 
-/// Decides what to do on this node. Returns `None` if the node's network is not Multus.
+/// Decides what to do on this node. Returns `None` if the installer goes on: the node's network is
+/// not Multus, or, with `--back`, there is no configuration of Multus to go back to.
 fn of_multus(options: &Options, say: Say<'_>) -> Result<Option<MultusStanding>, SetupError> {
     let paths = &options.paths;
     let from = options.from_multus.as_ref();

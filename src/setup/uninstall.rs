@@ -28,8 +28,9 @@ use crate::cni::RawObject;
 /// # Errors
 /// [`SetupError::StillAttached`] while pods that Jackfield attached still run, unless `force` is
 /// set. [`SetupError::DamagedRecords`], [`SetupError::InContainer`] and [`SetupError::NotDetached`]
-/// if sandboxes on record cannot be detached. Other errors of [`SetupError`] if another process is
-/// changing the installation, or if a file or the journal cannot be read or changed.
+/// if sandboxes on record cannot be detached. Other errors of [`SetupError`], for example if
+/// another process is changing the installation, or if a file or the journal cannot be read or
+/// changed.
 pub fn uninstall(
     paths: &HostPaths,
     cni_path: &str,

@@ -10,7 +10,7 @@ use thiserror::Error;
 use crate::cni::InterfaceName;
 
 /// One difference between intended and observed. Its [`Display`](fmt::Display) is one line with the
-/// interface, the expected and the found value, and a remedy.
+/// interface, the difference and a remedy.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("interface {interface}: {mismatch}")]
 pub struct Finding {

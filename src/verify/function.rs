@@ -4,7 +4,7 @@
 //! Verification skips settings without a key, and settings that the driver does not report.
 //!
 //! The pod cannot change settings on the physical function. For a VF that a program drives from
-//! user space, these settings are the only proof.
+//! user space, these settings are all that the kernel shows.
 
 mod key_error;
 mod keys;

@@ -188,7 +188,7 @@ fn a_cluster_network_that_the_agent_alone_knows_is_not_judged_while_it_is_away()
         .cli(&["status", "--conf", &conf.display().to_string()])
         .run();
     assert_eq!(said.exit, 0, "{said}");
-    let words = "ready: cluster network main; jackfield did not ask its plugins";
+    let words = "ready: cluster network main; jackfield did not ask the network's plugins";
     assert!(said.stdout.contains(words), "{said}");
 }
 

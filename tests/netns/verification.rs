@@ -181,7 +181,7 @@ fn an_address_that_somebody_else_has_fails() {
     let words = [
         "demo/storage (net1)",
         "2001:db8:20::5/64",
-        "another host on that network",
+        "in use by another host",
         "choose another",
     ];
     lab.call("ADD").fails(105, &words);

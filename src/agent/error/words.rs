@@ -1,4 +1,4 @@
-//! The texts of the errors that keep the agent from starting.
+//! The texts of the errors that end the agent or keep it from starting.
 
 use super::{AgentError, SocketError};
 use crate::diagnostic::Problem;

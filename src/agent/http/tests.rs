@@ -78,7 +78,7 @@ fn the_agent_is_ready_once_pods_and_definitions_are_synced() {
     let (status, text) = health("/readyz", &cache);
     assert_eq!(
         (status.as_u16(), text.as_str()),
-        (503, "not listed yet: pods, definitions\n")
+        (503, "not synced yet: pods, definitions\n")
     );
     cache.pods.hear();
     cache.definitions.begin_watch();

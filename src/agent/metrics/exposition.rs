@@ -99,8 +99,8 @@ mod tests {
     use super::Exposition::{OpenMetrics, Text};
     use super::*;
 
-    /// The table has the headers of Prometheus 3.5, 2.53 and 2.4, of a browser, of curl, and
-    /// invented headers.
+    /// The table has headers like those of several releases of Prometheus, of a browser and of curl,
+    /// and invented headers.
     #[test]
     fn only_a_scraper_that_accepts_open_metrics_gets_it() {
         for (accept, expected) in [

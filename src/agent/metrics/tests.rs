@@ -38,8 +38,8 @@ The agent's log has a line for each failed call, with pod, container, network an
 
 - `code` is a code of [errors.md](errors.md).
 - `network` is `namespace/definition`, or the cluster network's CNI name. The first 256 networks get their own
-  series. All further networks, and networks without a definition, share the value `other`. The same limit applies to
-  `plugin`.
+  series. All further networks, and networks that Jackfield cannot find, share the value `other`. The same limit applies
+  to `plugin`.
 - `phase` is one of `question` (asking the agent), `devices` (waiting until kubelet's record shows the pod's devices),
   `plan`, `lock` (waiting for another call on the same sandbox), `journal`, `delegates`, `verify`, `routes`, `publish`
   (leaving status and events for the agent) and `unwind` (rolling back a failed ADD).
@@ -217,7 +217,7 @@ fn the_page_shows_every_metric() {
         assert!(text.contains(line), "{line} is not in\n{text}");
     }
     let never = r#"jackfield_cache_age_seconds{kind="definition"}"#;
-    assert!(!text.contains(never), "nothing was heard: {text}");
+    assert!(!text.contains(never), "no list, no event: {text}");
     assert!(!text.contains(r#"state="multus""#), "{text}");
 }
 
@@ -269,8 +269,8 @@ fn a_run_of_doctor_replaces_the_previous_run_and_without_a_run_no_series_exists(
     for check in ["journal", "gone"] {
         assert!(!last.contains(&format!("{check}\"}}")), "{last}");
     }
-    assert!(last.len() < before + 1024, "a label is cut");
-    assert!(last.contains(r"\\n"), "and escaped: {last}");
+    assert!(last.len() < before + 1024, "the label is shortened");
+    assert!(last.contains(r"\\n"), "the label is escaped: {last}");
     let ran = value(&last, "jackfield_doctor_last_run_timestamp_seconds");
     assert!(ran > 1.7e9, "{last}");
 }

@@ -525,7 +525,7 @@ fn dra_a_claims_device_counts_if_kubelets_record_has_it_for_this_uid() {
         uid: "new".to_owned(),
     };
     assert_eq!(case.unknown(), not_claimed);
-    assert!(case.waited(), "kubelet may write it a moment later");
+    assert!(case.waited(), "kubelet may record the claim a moment later");
 }
 
 #[test]
@@ -580,7 +580,7 @@ fn a_claim_for_something_else_gives_a_network_nothing() {
     let mut case = Case::of(0).recorded(&[]).claimed(&[("new", "gpu0")]);
     case.pod.has_claims = true;
     case.answer = Some(dynamic(&[("gpu0", Some((None, Some("0000:09:00.0"))))]));
-    assert_eq!(case.ids().0, [""; 0], "too few for the plan");
+    assert_eq!(case.ids().0, [""; 0], "planning then fails");
     assert!(!case.waited());
     case.answer.as_mut().unwrap().on_node = Some(Vec::new());
     let data = json!({"PodDeviceEntries": [], "RegisteredDevices": {}});

@@ -195,8 +195,8 @@ fn a_descriptor_that_lingers_in_an_answer_holds_nobody_up() {
             let minute = Some(Duration::from_secs(60));
             rustix::net::sockopt::set_socket_linger(&lingering, minute).unwrap();
             lingering.set_nonblocking(true).unwrap();
-            // Fills the socket's buffer, since closing the socket waits for data that is not
-            // delivered.
+            // Fills the send buffer, because `close` waits only for sent data that the peer has not
+            // received.
             while (&lingering).write(&[0; 65_536]).is_ok() {}
             let _ = connection::send_with(&stream, b"JF\x00\x01", Some(lingering.into()));
             std::mem::forget((_accepted, stream));

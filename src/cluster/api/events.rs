@@ -78,7 +78,8 @@ pub(crate) fn read(line: &str) -> Result<Result<Event<'_>, Box<Status>>, serde_j
 
 impl ApiServer {
     /// Watches objects, beginning at a resource version, until the API server ends the watch. Keeps
-    /// only one event in memory at a time. Skips an event of more than `LARGEST` bytes.
+    /// only one event in memory at a time. Logs and skips an event that has more than `LARGEST`
+    /// bytes or cannot be read.
     ///
     /// # Errors
     /// [`ApiError`], with the code 410 if the API server no longer has that version.

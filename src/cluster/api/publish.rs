@@ -35,9 +35,11 @@ pub enum PublishOutcome {
 /// Why a publication failed.
 #[derive(Debug)]
 pub enum PublishError {
-    /// The API server did not accept the status. No event has been created.
+    /// The pod cannot be read, or the API server did not accept the status. No event has been
+    /// created.
     Status(ApiError),
-    /// The status is written, but the API server did not accept an event.
+    /// The API server did not accept an event. The status is already written, unless the
+    /// publication has none or the status is too long.
     Event(ApiError),
 }
 
@@ -54,7 +56,7 @@ impl From<PublishError> for ApiError {
 pub struct EventContext<'a> {
     /// The node's name; empty if it is unknown.
     pub node: &'a str,
-    /// Equal events about a pod in the same period count as one event.
+    /// Equal events about the same object in the same period count as one event.
     pub period: &'a str,
 }
 

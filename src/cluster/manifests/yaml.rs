@@ -36,7 +36,8 @@ pub(super) fn read(text: &str) -> Result<Value, DocumentError> {
 }
 
 /// Returns the largest number of brackets that are open at the same time. Counts brackets in quoted
-/// texts too. Most of these brackets come in pairs, so they rarely change the result.
+/// texts too. Most of these brackets come in pairs, so they rarely push the result above
+/// [`MAX_OPEN`].
 fn most_open(text: &str) -> usize {
     let (mut open, mut most) = (0_usize, 0);
     for byte in text.bytes() {
@@ -60,8 +61,9 @@ impl Node<'_> {
     fn counted<E: Error>(self, text: &str) -> Result<(), E> {
         let size = EACH + text.len() as u64;
         let Some(left) = self.left.get().checked_sub(size) else {
-            let cause =
-                format_args!("with its aliases expanded, it is larger than {MAX_EXPANDED} bytes");
+            let cause = format_args!(
+                "with its aliases expanded, the file is larger than {MAX_EXPANDED} bytes"
+            );
             return Err(E::custom(cause));
         };
         self.left.set(left);

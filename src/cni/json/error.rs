@@ -57,7 +57,7 @@ pub enum JsonError {
 /// Why the value of a key is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum InvalidValue {
-    /// The value is not the expected one.
+    /// The value is not the expected one. The text describes the expected value.
     #[error("{0}")]
     Expected(&'static str),
     /// The parser refused the value.

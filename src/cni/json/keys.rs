@@ -234,7 +234,8 @@ fn visit<'t>(
     Ok(())
 }
 
-/// Returns the position after the closing quote of the string that contains `at`.
+/// Returns the position after the closing quote of the string that contains `at`, or the end of the
+/// text if the string has no closing quote.
 fn end_of_string(bytes: &[u8], mut at: usize) -> usize {
     while let Some(byte) = bytes.get(at) {
         at += match byte {

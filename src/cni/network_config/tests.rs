@@ -92,7 +92,7 @@ fn a_text_that_parsers_read_differently_is_refused() {
         assert_eq!(error.code(), code::INVALID_NETWORK_CONFIG, "{text}");
         assert!(error.to_string().contains(key), "{text}: {error}");
     }
-    // A configuration that an earlier release accepted must still detach its pod.
+    // Jackfield must still be able to detach a pod whose configuration an earlier release accepted.
     assert!(NetworkConfig::recorded(table[0].0.as_bytes()).is_ok());
     for null in [
         r#"{"type":null}"#,

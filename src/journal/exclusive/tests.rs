@@ -12,7 +12,7 @@ fn device() -> Exclusive {
     Exclusive::Device(DEVICE.parse().unwrap())
 }
 
-/// A sandbox whose only attachment has the device and the MAC.
+/// The header of a sandbox whose only attachment has the device, the MAC and a GUID.
 fn header(container: &str) -> Header {
     let key = Key {
         container: container.parse().unwrap(),

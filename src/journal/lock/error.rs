@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
     /// Another process holds the lock of the sandbox, or the [`Turn`](super::Turn).
-    #[error("sandbox lock {} is held by {holders}; try again when the lock is free", path.display())]
+    #[error("lock {} is held by {holders}; try again when the lock is free", path.display())]
     Busy {
         /// The lock's file, or the directory of the locks for a turn.
         path: PathBuf,
@@ -16,7 +16,7 @@ pub enum LockError {
     },
     /// The file of the lock, or the directory of the locks, cannot be used.
     #[error(
-        "sandbox lock {}: {cause}; make the directory of the locks writable, owned by root, mode \
+        "lock {}: {cause}; make the directory of the locks writable, owned by root, mode \
          0700",
         path.display()
     )]

@@ -220,6 +220,6 @@ fn the_configurations_of_the_plugins_take_precedence() {
     assert_eq!(
         sandbox.attachments.len(),
         3,
-        "the result files also contain it"
+        "the result file also contains the configuration"
     );
 }

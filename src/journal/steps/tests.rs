@@ -257,7 +257,7 @@ fn a_change_is_on_record_before_it_begins_and_a_del_detaches_what_it_has_started
     let sandbox = found(&journal);
     assert!(sandbox.complete && !sandbox.is_torn);
     assert_eq!(sandbox.header.networks, Some(NetworksDigest::default()));
-    assert_eq!(sandbox.to_detach(), [1, 0], "nothing is attached yet");
+    assert_eq!(sandbox.to_detach(), [1, 0], "net3 and net4 are not started");
     assert_eq!(sandbox.unfinished(), [0]);
     let mut entry = journal.reopen(&header().key()).unwrap();
     entry.write(&[Step::Detached(0), Step::Started(2)]).unwrap();

@@ -59,8 +59,8 @@ impl DeviceLinks for Netlink {
     fn change_link(&mut self, index: u32, change: &LinkChange) -> Result<(), KernelError> {
         let link = LinkUnspec::new_with_index(index);
         let (link, action) = match change {
-            LinkChange::Up => (link.up(), "set it up".to_owned()),
-            LinkChange::Down => (link.down(), "set it down".to_owned()),
+            LinkChange::Up => (link.up(), "bring it up".to_owned()),
+            LinkChange::Down => (link.down(), "bring it down".to_owned()),
             LinkChange::Name(name) => (link.name(name), format!("rename it to {name}")),
             LinkChange::Address(address) => (
                 link.address(address.clone()),

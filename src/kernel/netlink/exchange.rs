@@ -53,8 +53,8 @@ impl Kind {
 /// How often [`Netlink`] sends a request whose answer is incomplete each time.
 const ATTEMPTS: u32 = 8;
 
-/// The initial size of the buffer, in bytes. The kernel sends a list in pieces of up to 32 KiB, and
-/// no piece is larger than the largest buffer of an earlier read.
+/// The initial size of the buffer, in bytes. The kernel sends a list in pieces of up to 32 KiB, so
+/// a smaller buffer would need more reads.
 const BUFFER: usize = 32 << 10;
 
 /// Parses a piece of an answer without a socket, for [`crate::fuzzing`].

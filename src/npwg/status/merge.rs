@@ -18,9 +18,9 @@ use crate::cni::json::{Members, check, raw};
 /// existing entry that has the same name and no interface. A new entry of the default network
 /// replaces the existing entry of the default network, because a pod has only one.
 ///
-/// A pod may select different networks when the runtime recreates the pod's sandbox. The status
-/// reports only current attachments (NPWG 1.3 §5), so the merge drops the entries that an earlier
-/// ADD listed as its own.
+/// A pod may select different networks when the runtime recreates the pod's sandbox, or while the
+/// pod runs. The status reports only current attachments (NPWG 1.3 §5), so the merge drops the
+/// entries that an earlier ADD or change listed as its own.
 ///
 /// The merge discards an existing value that is not a list of objects, because that value violates
 /// the specification.

@@ -100,8 +100,8 @@ fn roll_back(context: &Context<'_>, sandbox: &mut Sandbox, first: usize) -> Resu
     Ok(())
 }
 
-/// Publishes the network-status of all attachments of the sandbox. A difference that the
-/// verification finds is only a warning here, because CHECK reports it.
+/// Publishes the network-status of all attachments of the sandbox. Ignores differences that the
+/// verification finds, because CHECK reports them.
 pub(super) fn publish(
     context: &Context<'_>,
     sandbox: &Sandbox,

@@ -114,7 +114,9 @@ fn header() -> Header {
     )
 }
 
-/// A DEL of a pod, which may have another sandbox on record.
+/// Runs a DEL of a sandbox whose pod may have another sandbox on record. Returns the outcome, the
+/// number of delegate calls, whether the detachment is owed, and the claims whose status the DEL
+/// withdraws.
 fn del_of_two_networks(
     succeed: bool,
     has_other: bool,

@@ -43,9 +43,9 @@ impl<'a> Hardware<'a> {
         }
     }
 
-    /// Checks before any delegate runs that an attachment's device exists and has the right driver,
-    /// and that the device plugin's device-info does not contradict the hardware. Stores the driver
-    /// in the attachment.
+    /// Before any delegate runs, checks that an attachment's device exists and has the right
+    /// driver, and that the device plugin's device-info does not contradict the hardware. Stores
+    /// the driver in the attachment.
     pub(in crate::operation) fn inspect(&self, attachment: &mut Attachment) -> Result<(), Reason> {
         let Some(device) = &mut attachment.device else {
             return Ok(());

@@ -37,8 +37,8 @@ const ANSWERS_WITHIN: Duration = Duration::from_secs(1);
 /// attachment is detached or given up.
 ///
 /// # Errors
-/// Returns `debt` if the DEL must be retried. Also if the attachment's device-info file cannot be
-/// removed.
+/// `debt`, if the DEL must be retried. A different failure, if the attachment is given up but its
+/// device-info file cannot be removed.
 pub(in crate::operation) fn settle(
     context: &Context<'_>,
     sandbox: &Sandbox,

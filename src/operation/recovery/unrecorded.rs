@@ -52,7 +52,7 @@ pub(in crate::operation) struct Unrecorded {
 ///
 /// # Errors
 /// If there is a sign that the sandbox is attached, but the configuration of the cluster network
-/// cannot be found.
+/// cannot be found or used.
 pub(in crate::operation) fn find(
     context: &Context<'_>,
     key: &Key,
@@ -130,7 +130,7 @@ fn interfaces(context: &Context<'_>, key: &Key) -> Vec<String> {
 /// answer about the pod, the result does not contain the networks that the pod selects.
 ///
 /// # Errors
-/// If the configuration of the cluster network cannot be found.
+/// If the configuration of the cluster network cannot be found or used.
 fn probable(
     context: &Context<'_>,
     key: &Key,
@@ -178,8 +178,8 @@ fn cluster_network(context: &Context<'_>) -> Result<Answer, Failure> {
     inquiry::ask(context, question.as_ref(), context.deadline)
 }
 
-/// Asks the cluster about the pod. Returns `None` if the cluster does not answer within
-/// [`AT_ONCE`]. Does not ask kubelet for the pod's devices.
+/// Asks the cluster about the pod. Returns `None` if the cluster does not answer within [`AT_ONCE`]
+/// or answers about a newer pod. Does not ask kubelet for the pod's devices.
 fn answer_at_once(context: &Context<'_>, inquiry: &Inquiry) -> Option<Answer> {
     let question = inquiry.question(context, Duration::ZERO);
     let question = question.map(|question| Question {

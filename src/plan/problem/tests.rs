@@ -214,7 +214,7 @@ fn restrictions() {
                 namespace: namespace(),
             },
             "the pod's annotation sets args.cni.x, which the policy of namespace pods denies; \
-             remove it there",
+             remove it from the annotation",
         ),
         (
             Restriction::ClusterName("cluster".parse().unwrap()),
@@ -256,8 +256,8 @@ fn restrictions() {
                 plugin: plugin(),
                 rule: of_pods(),
             },
-            "plugin macvlan nests more plugins, or deeper ones, than the policy of namespace pods \
-             can check (8 levels, 4 nested lists); flatten it",
+            "plugin macvlan nests too many plugins, or nests them too deeply, for the policy of \
+             namespace pods to check (plugins may nest 8 deep, lists 4 deep); flatten it",
         ),
     ] {
         assert_eq!(Reason::from(restriction).to_string(), line);

@@ -81,13 +81,13 @@ pub enum ValueError {
     )]
     Deadline,
     /// An element of `types` is not a plugin type.
-    #[error("it is not a plugin; write it as \"macvlan\"")]
+    #[error("it is not a plugin; write the type of a plugin, such as \"macvlan\"")]
     PluginType,
     /// An element of `networks` is not a definition.
     #[error("it is not a definition; write it as \"namespace/name\"")]
     Definition,
     /// An element of `denyKeys` is not the path of a key.
-    #[error("it is not a key; write it as \"ipam.dataDir\"")]
+    #[error("it is not a key; write the path of a key, such as \"ipam.dataDir\"")]
     DeniedKey,
 }
 

@@ -41,7 +41,7 @@ pub(super) fn look(
         }
     };
     for line in &census.broken {
-        let remedy = "if this names an object or a file, correct it; Jackfield cannot use it";
+        let remedy = "correct the object or file, if one is named; Jackfield cannot use it";
         findings.add(&about, line.clone(), remedy);
     }
     if let Some(theirs) = &census.version {

@@ -145,7 +145,7 @@ fn rebooted(
     let problem = RecordProblem::Rebooted(names.collect());
     let command = detach_command(conf, &first.sandbox.header);
     let remedy = format!(
-        "wait until kubelet has removed them; for each that stays (here the first), {}",
+        "wait until kubelet has removed them; for each that stays (here for the first), {}",
         command.as_deref().unwrap_or(WITHOUT_POD)
     );
     let dir = &context.request.config.journal_dir;

@@ -56,7 +56,7 @@ pub(super) fn look(context: &Context<'_>, census: Option<&Census>, mut findings:
     let is_unreachable = census.is_some_and(|census| census.unreachable.is_some());
     let late = if is_unreachable { Duration::ZERO } else { LATE };
     writes(context, late, &mut findings);
-    findings.fine("nothing is owed");
+    findings.fine("no detachment is owed, and no write is late");
 }
 
 fn writes(context: &Context<'_>, late: Duration, findings: &mut Findings<'_>) {
@@ -79,7 +79,7 @@ fn writes(context: &Context<'_>, late: Duration, findings: &mut Findings<'_>) {
         findings.add(
             file.display(),
             "an owed write of a status cannot be read",
-            "recreate the file's pod if the pod has no network-status, then remove the file",
+            "recreate the pods of this node that have no network-status, then remove the file",
         );
     }
 }

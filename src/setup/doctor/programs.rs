@@ -33,8 +33,8 @@ pub(super) fn look(
             let remedy = "correct its configuration, or install what it lacks";
             findings.add(&about, problem.clone(), remedy);
         }
-        // `every_network` recognizes only the file of this binary. This check also finds copies of
-        // the binary.
+        // `every_network` already reports every plugin of this name, so this finding is not
+        // expected.
         let is_circle = network.types.iter().any(|name| name == NAME);
         if is_circle && network.problems.is_empty() {
             let problem = format!("it delegates to {NAME} itself");

@@ -15,7 +15,7 @@ pub enum Mismatch {
     /// The interface is missing.
     #[error("it is not in the pod, but the delegate reported success; check the delegate's log")]
     Missing,
-    /// The name is only an alternative name of this interface.
+    /// `CNI_IFNAME` is only an alternative name of the interface with this name.
     #[error(
         "it is only an alternative name of interface {0:?}; make the delegate use CNI_IFNAME as \
          the name"
@@ -182,7 +182,7 @@ pub enum Mismatch {
     },
     /// Another host uses the address.
     #[error(
-        "IP address {0} is in use by another host on that network; free it there or choose another"
+        "IP address {0} is in use by another host; free it on that host or choose another address"
     )]
     Duplicate(IpNet),
     /// The kernel has not finished the duplicate check of the address.

@@ -121,7 +121,7 @@ fn a_cluster_network_that_is_named_and_not_there() {
     let watching = setup.watch(&[]);
     watching.says("20-missing.conflist does not exist");
     setup.cluster_network("20-missing.conflist", "late");
-    watching.says("in front of");
+    watching.says("which delegates to");
     assert_eq!(setup.first(), OURS);
 }
 

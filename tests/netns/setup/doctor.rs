@@ -135,7 +135,7 @@ fn a_node_that_is_well_is_told_so_in_short() {
         "1 pods, 1 definitions",
         "2 networks by bridge, host-local, ptp",
         "1 sandboxes on record",
-        "nothing is owed",
+        "no detachment is owed",
     ] {
         assert!(outcome.stdout.contains(line), "{line}: {outcome}");
     }

@@ -1,4 +1,4 @@
-//! Checks before any delegate runs that plugins can attach a device. If a plugin configures virtual
+//! Before any delegate runs, checks that the plugins can attach a device. If a plugin configures virtual
 //! functions, the device must be a virtual function. The interface of a virtual function must be in
 //! the host's network namespace.
 

@@ -14,7 +14,7 @@ use crate::plan::{Attachment, Reason};
 /// namespaces.
 const RDMA_MODE: &str = "module/ib_core/parameters/netns_mode";
 
-/// The sandbox that claims a device, with all devices of its pod.
+/// The sandbox that claims a device, with the devices of its plan.
 pub(in crate::operation) struct Claimant<'a> {
     /// The journal, to find the sandboxes that hold other devices.
     pub(in crate::operation) journal: &'a Journal,
@@ -22,7 +22,7 @@ pub(in crate::operation) struct Claimant<'a> {
     pub(in crate::operation) key: &'a Key,
     /// The pod of the sandbox.
     pub(in crate::operation) pod: Option<&'a PodName>,
-    /// All PCI devices of the pod.
+    /// The PCI devices of all attachments in the plan.
     pub(in crate::operation) devices: &'a [PciAddress],
 }
 
@@ -30,9 +30,9 @@ impl Hardware<'_> {
     /// Checks that giving an attachment's device to the pod harms neither the node nor other pods.
     ///
     /// # Errors
-    /// A reason with the device, the file or interface that shows the problem, and the remedy. If
-    /// Jackfield cannot read a fact, it does not refuse the device, because it verifies the device
-    /// after attaching it.
+    /// A reason with the device or plugin, the file or interface that shows the problem, and the
+    /// remedy. If Jackfield cannot read a fact, it does not refuse the device, because it verifies
+    /// the device after attaching it.
     pub(in crate::operation) fn can_be_given(
         &self,
         attachment: &Attachment,

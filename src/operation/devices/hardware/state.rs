@@ -17,7 +17,8 @@ use crate::kernel::{DeviceLinks, KernelError, Link, VfState};
 pub(in crate::operation) struct States {
     /// The states of the devices that exist.
     pub(in crate::operation) devices: Vec<DeviceState>,
-    /// One error for each physical function that did not report its VFs.
+    /// One error for each physical function whose VFs could not be read. A physical function
+    /// without an interface on the host causes no error.
     pub(in crate::operation) unreadable: Vec<Arc<FunctionError>>,
 }
 

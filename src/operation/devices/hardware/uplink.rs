@@ -59,7 +59,8 @@ impl<'a> HostLinks<'a> {
         self.find(|link| link.index == index)
     }
 
-    /// Describes what the first uplink that `is_meant` accepts carries, or returns `None`.
+    /// Finds the first uplink that `is_meant` accepts, and describes what this uplink carries.
+    /// Returns `None` if `is_meant` accepts no uplink.
     fn find(&mut self, is_meant: impl Fn(&Link) -> bool) -> Result<Option<String>, KernelError> {
         let uplinks = match self.uplinks.take() {
             Some(uplinks) => uplinks,

@@ -84,7 +84,7 @@ fn dad_decides_with_a_carrier_and_warns_without() {
     let stuck = "IP address 2001:db8::5/64 cannot be checked";
     for (asked, weight) in [(requested(), Demanded), (answered(), Answered)] {
         expect(&asked, &dad(true, false, false, true), &[(weight, failed)]);
-        // The kernel keeps both flags on an address that failed.
+        // The kernel keeps the tentative flag on an address that failed.
         expect(&asked, &dad(true, true, false, true), &[(weight, failed)]);
         expect(&asked, &dad(false, true, false, true), &[(weight, pending)]);
         expect(&asked, &dad(false, true, true, true), &[]);

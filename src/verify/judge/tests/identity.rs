@@ -25,8 +25,8 @@ fn identity_the_interface_is_the_device_that_was_allocated() {
     expect(&Asked::default(), &is(&["0000:3b:02.b"]), &[]);
 }
 
-// clause: NPWG-1.3 §4.1.2.1.4 assigned: it is the interface's
-// clause: NPWG-1.0 §4.1.2.1.4.2 assigned: fails where it was not
+// clause: NPWG-1.3 §4.1.2.1.4 assigned: the interface has the requested MAC
+// clause: NPWG-1.0 §4.1.2.1.4.2 assigned: the check fails if the interface has another MAC
 #[test]
 fn mac_is_the_requested_and_the_answered_one() {
     let requested =

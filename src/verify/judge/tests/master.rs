@@ -38,7 +38,8 @@ fn below_a_later_attachment_the_permanent_address_counts() {
         &enslaved("bond", Some(other)),
         &[],
     );
-    // Right after ADD, a master made by the attachment's own chain does not hide the address.
+    // Right after ADD, only the current address counts, because the attachment's own chain has made
+    // the master.
     let part = "its hardware address is 02:00:00:00:00:b0";
     expect(&asked(), &enslaved("bond", Some(ours)), &[(Demanded, part)]);
     let ip = "10.1.1.5 was requested, but the interface has none";

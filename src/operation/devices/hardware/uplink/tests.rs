@@ -1,5 +1,5 @@
-//! Tests on invented hosts that Jackfield refuses keys that would move an uplink of the node into a
-//! pod.
+//! Tests, with invented hosts, that Jackfield refuses keys that would move an uplink of the node
+//! into a pod.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
