@@ -2,7 +2,6 @@
 //!
 //! The suite prints what it will touch and touches only functions that the user named. It refuses
 //! functions that are in use, and holds a lock on each function while it runs.
-//! uses, and holds a lock on each while it runs.
 
 use std::io::{self, Write};
 

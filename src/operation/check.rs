@@ -17,8 +17,8 @@ use crate::request::{NodeConfig, Strictness};
 use crate::verify::Masters;
 
 /// Checks a pod. For each attachment, calls CHECK of the delegates and then verifies the interface
-/// in the kernel. Skips attachments that an unfinished change attaches or detaches, except for the
-/// settings of their VFs. Returns the network-status of the attachments.
+/// in the kernel. Skips attachments that an unfinished change attaches or detaches. Returns the
+/// network-status of the attachments.
 ///
 /// # Errors
 /// The failure of the first attachment that fails its check, or an error if the sandbox has no
@@ -54,7 +54,9 @@ pub fn check(context: &Context<'_>) -> Result<Vec<StatusEntry>, Failure> {
         outvoted.extend(refusal);
         shown.push(proof.shown);
     }
-    let warnings = functions::prove(context, sandbox.header.attachments.iter())?;
+    let attachments = sandbox.header.attachments.iter().enumerate();
+    let attached = attachments.filter(|(index, _)| !sandbox.is_pending(*index));
+    let warnings = functions::prove(context, attached.map(|(_, attachment)| attachment))?;
     context.note_warnings(&warnings);
     // A failure to create the events does not fail the CHECK, which has succeeded.
     if let Err(untold) = context.tell(sandbox.header.pod.as_ref(), outvoted) {

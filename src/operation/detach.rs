@@ -8,7 +8,7 @@ use super::devices::{hardware::Hardware, restore};
 use super::{Context, Failure, default_route, network_status, recovery};
 use crate::cluster::identity::is_of_static_form;
 use crate::cni::CniArgs;
-use crate::journal::{Header, Key, Progress, RouteChange, Sandbox, Step};
+use crate::journal::{Entry, Header, Key, Progress, RouteChange, Sandbox, Step};
 use crate::kernel::PodNetns;
 use crate::plan::Attachment;
 
@@ -100,10 +100,13 @@ pub(super) fn detach_some(
             .filter_map(|it| sandbox.header.attachments.get(*it));
         journal.give_back(&key, attachments);
     }
-    let mut entry = journal.reopen(&key)?;
-    entry
-        .write(&steps(sandbox, &detached, why))
-        .map_err(Failure::JournalStep)?;
+    let steps = steps(sandbox, &detached, why);
+    let write = |mut entry: Entry| entry.write(&steps).map_err(Failure::JournalStep);
+    match journal.reopen(&key).map_err(Failure::from).and_then(write) {
+        Ok(()) => {}
+        Err(cause) if debts.is_empty() => return Err(cause),
+        Err(cause) => debts.push(cause),
+    }
     for index in detached {
         sandbox.progress[index].detached = true;
     }

@@ -48,7 +48,7 @@ pub(in crate::operation) fn prove<'a>(
         let found = match states.of(address).and_then(|state| state.function) {
             Some(function) => set.judge(&device, &function),
             None => {
-                let error = states.unreadable.first().map(ToString::to_string);
+                let error = states.error_of(address).map(ToString::to_string);
                 let reason = error.map_or(HiddenFunction::NotReported, HiddenFunction::Unreadable);
                 vec![Mismatch::HiddenFunction { device, reason }]
             }

@@ -165,7 +165,8 @@ impl<'a> Restoring<'a> {
         loop {
             let compared = self.compare(&now);
             let open = open(&compared, &refused);
-            if open.is_empty() && Instant::now() < until && forgive(&mut refused) {
+            let may_wait = rounds < ROUNDS && Instant::now() < until;
+            if open.is_empty() && may_wait && forgive(&mut refused) {
                 // The device may be busy for a moment, for example after a reset by its driver.
                 std::thread::sleep(PAUSE);
                 continue;

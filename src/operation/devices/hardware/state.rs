@@ -38,6 +38,14 @@ impl States {
     pub(in crate::operation) fn of(&self, device: PciAddress) -> Option<&DeviceState> {
         self.devices.iter().find(|state| state.device == device)
     }
+
+    /// Returns why the physical function of a VF could not report the VF's settings. `None` if the
+    /// physical function answered or has no interface on the host.
+    pub(in crate::operation) fn error_of(&self, device: PciAddress) -> Option<&Arc<FunctionError>> {
+        let physical = self.of(device)?.physical?;
+        let mut errors = self.unreadable.iter();
+        errors.find(|error| error.physical == physical)
+    }
 }
 
 impl Hardware<'_> {

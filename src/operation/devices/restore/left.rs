@@ -95,7 +95,7 @@ impl<'a> Left<'a> {
     /// Adds an owed failure or a note for a device whose settings on the physical function were
     /// readable before ADD and are not readable now.
     fn add_unknown(&mut self, context: &Context<'_>, before: &DeviceState, now: &States) {
-        if let Some(error) = now.unreadable.first() {
+        if let Some(error) = now.error_of(before.device) {
             let what = "its settings on the physical function";
             let cause = Arc::clone(error).into();
             self.owed.push(failure(before, what, cause));
