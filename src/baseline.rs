@@ -53,7 +53,7 @@ pub struct NetdevState {
 pub struct Comparison {
     /// The values to restore, in an order that drivers accept.
     pub repairs: Vec<Repair>,
-    /// The previous and the current driver, if they differ.
+    /// The previous and the current driver, if they differ and no repair binds the previous one.
     pub other_driver: Option<OtherDriver>,
     /// Why the device is no longer the same one. If this is set, there are no repairs.
     pub replacement: Option<Replacement>,

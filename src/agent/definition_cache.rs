@@ -3,8 +3,8 @@
 //! The agent reads a definition when a new pod selects it, or when a question needs it and the
 //! cache does not have it. The cache keeps the definition until the watch reports a change or is
 //! lost, or until the budget is exhausted. The agent watches only the metadata of definitions, from
-//! the current resource version on. The watch needs no list, so its cost does not depend on the
-//! number of definitions.
+//! the current resource version on. The watch needs only the version of the list, not its
+//! objects, so its cost does not depend on the number of definitions.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -22,12 +22,12 @@ use crate::cluster::lookup::LookupError;
 use crate::npwg::{Definition, ObjectRef};
 
 /// The longest configuration that the cache keeps, in bytes. The agent reads a longer configuration
-/// at each use. Jackfield's CustomResourceDefinition forbids longer configurations, but Multus'
-/// allows them.
+/// at each use. Jackfield's CustomResourceDefinition forbids more characters than this, but
+/// Multus' allows them.
 pub(super) const KEPT_TEXT: usize = 64 << 10;
 /// The limit of the memory for all definitions, in bytes.
 const BUDGET: usize = 1 << 20;
-/// The memory that a definition takes besides its strings, in bytes.
+/// The memory that a definition takes besides its configuration and resource name, in bytes.
 const OVERHEAD: usize = 512;
 
 /// A definition in the cache.

@@ -52,7 +52,7 @@ pub(super) enum CommandError {
     Setup(Box<SetupError>),
     /// A signal ended `install` before the cluster network had a configuration.
     #[error(
-        "install: a signal ended the wait for the cluster network's configuration; nothing is installed"
+        "install: a signal ended the wait for the cluster network's configuration; this run installed nothing"
     )]
     EndedEarly,
     /// Neither `--node` nor `NODE_NAME` is set, so the agent does not know its node.
@@ -120,7 +120,7 @@ mod tests {
             ),
             (
                 CommandError::EndedEarly,
-                "install: a signal ended the wait for the cluster network's configuration; nothing is installed",
+                "install: a signal ended the wait for the cluster network's configuration; this run installed nothing",
             ),
         ] {
             assert_eq!(error.to_string(), expected);

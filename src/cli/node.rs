@@ -38,7 +38,7 @@ pub(super) fn gc(node: &NodeArgs, keep: &[ValidAttachment]) -> Result<(), Comman
         )])?;
     }
     if collected.sandboxes.is_empty() && collected.networks.is_empty() {
-        print(["nothing to collect"])?;
+        print(["collected nothing"])?;
     }
     Ok(())
 }

@@ -26,9 +26,10 @@ const SUFFIX: &str = ".json";
 /// The length of a period, in seconds. Equal events about a pod in one period count as one event.
 const PERIOD: u64 = 600;
 const UNREADABLE: &str = ".unreadable";
-/// The largest file that is read, in bytes. A publication within its limits is smaller.
+/// The largest file that is read, in bytes. The publication of a real pod is smaller.
 pub const MAX_FILE: u64 = 1 << 20;
-/// The most entries of the directory that a call or a survey examines.
+/// The most entries of the directory that [`OwedWrites::survey`] or a search for a pod's files
+/// examines.
 const MOST_ENTRIES: usize = 4096;
 /// The most owed writes and unreadable files that a survey returns.
 const MOST_SURVEYED: usize = 256;
@@ -60,7 +61,7 @@ impl OwedWrite {
     }
 
     /// Returns the period in which the plugin wrote the file, by the time since boot in the file's
-    /// name. The time of publishing does not matter.
+    /// name. The time of publishing does not matter. Counts a file of an earlier boot from this boot.
     pub fn period(&self) -> String {
         let seconds = self.file.split('.').next();
         let seconds = seconds.and_then(|seconds| seconds.parse().ok());
@@ -182,7 +183,7 @@ impl OwedWrites {
         earlier
     }
 
-    /// Drops the owed writes of a pod.
+    /// Drops the owed writes of a pod, but at most 16 of them.
     pub fn forget_pod(&self, pod: &PodName) {
         for write in self.earlier("~", &ending(pod), pod) {
             let _ = self.forget(&write.file);

@@ -12,7 +12,7 @@ use crate::npwg::StatusEntry;
 /// The most events in one publication. The number is enough for a pod with many networks, and
 /// limits the load on the API server.
 pub const MAX_EVENTS: usize = 32;
-/// The longest message of an event, in bytes. The API server refuses more than 1 KiB.
+/// The longest message of an event, in bytes. The API of events allows 1 KiB.
 pub const MAX_MESSAGE: usize = 1000;
 /// The largest network-status, in bytes. All annotations of a pod together may have 256 KiB, and
 /// other annotations need room too. `deploy/admission.yaml` refuses a larger status.

@@ -46,10 +46,10 @@ codes! {
         "Jackfield does not support the configuration's CNI version, this version does not have the verb that the runtime sent, or this version cannot express the result",
         "set cniVersion to a version that the message lists, or raise it";
     UNSUPPORTED_FIELD = 2, "unsupported field",
-        "A key of the configuration has a value that Jackfield does not support",
+        "A plugin does not support the value of a key. Jackfield itself returns 7 instead",
         "change the key that the message names";
     UNKNOWN_CONTAINER = 3, "unknown container",
-        "Jackfield has no record of the container, and nothing is left to clean up",
+        "A plugin does not know the container. Jackfield itself does not return this code",
         "nothing";
     INVALID_ENVIRONMENT = 4, "invalid environment",
         "A variable of the call is missing or invalid",

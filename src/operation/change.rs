@@ -7,7 +7,7 @@
 //!
 //! The record contains the intent ([`PendingChange`]) until the change is complete or rolled back.
 //! If this process is killed, a DEL detaches everything that the change may have started. The next
-//! change first detaches what the interrupted change began.
+//! change first detaches the attachments that the interrupted change was adding or removing.
 //!
 //! [`PendingChange`]: crate::journal::PendingChange
 
@@ -66,7 +66,8 @@ pub fn request(header: &Header, cni_path: &str, conf: RawObject) -> Result<Reque
     Request::for_people(call, conf)
 }
 
-/// Returns what [`change`] would detach and attach. Changes nothing.
+/// Returns what [`change`] would detach and attach, not counting what an interrupted change has
+/// left. Changes nothing.
 ///
 /// # Errors
 /// If the sandbox cannot be locked or its record cannot be read, if the node configuration forbids
@@ -86,8 +87,8 @@ pub fn foresee(context: &Context<'_>) -> Result<Changed, Failure> {
 /// in addition. Changes no network if the sandbox's pod is not running.
 ///
 /// # Errors
-/// Any failure of a step. The change then detaches again what it has attached. Networks that it has
-/// already detached stay detached. If the change fails after Jackfield has read the record, the
+/// Any failure of a step. If attaching fails, the change detaches again what it has attached.
+/// Networks that it has already detached stay detached. If the change fails after Jackfield has read the record, the
 /// journal records the failure, and the pod gets an event.
 pub fn change(context: &Context<'_>) -> Result<Changed, Failure> {
     capabilities::require()?;

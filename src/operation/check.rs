@@ -9,6 +9,7 @@ use super::recovery;
 use super::{Context, Failure, Note, default_route, network_status};
 use crate::cluster::{Event, Phase};
 use crate::cni::{CniArgs, CniResult, InterfaceName};
+use crate::diagnostic::SharedError;
 use crate::journal::{Key, Lookup, Sandbox};
 use crate::kernel::{PodLinks, PodNetns};
 use crate::npwg::StatusEntry;
@@ -142,7 +143,7 @@ fn on_record(
         Lookup::Absent if !context.host.journal.is_lost(key) => {}
         // The damaged record does not show what was attached, so there is nothing to compare with.
         Lookup::Quarantined(damaged) => {
-            context.note(Note::DamagedRecord(damaged.to_string()));
+            context.note(Note::DamagedRecord(SharedError::new(damaged)));
             return Err(record_lost());
         }
         Lookup::Absent | Lookup::CutOff => return Err(record_lost()),

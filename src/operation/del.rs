@@ -55,8 +55,7 @@ fn locked(context: &Context<'_>, key: &Key) -> Result<(), Failure> {
         Lookup::Quarantined(damaged) => {
             context.note(Note::DelOfDamagedRecord {
                 container: key.container.clone(),
-                file: damaged.path.display().to_string(),
-                cause: damaged.cause.to_string(),
+                damaged,
             });
             without_record(context, key, true)
         }

@@ -18,6 +18,7 @@ use super::detach::{self, Detachment};
 use super::{Context, Failure, Note};
 use crate::cni::{ContainerId, InterfaceName, ValidAttachment};
 use crate::delegate::Ran;
+use crate::diagnostic::SharedError;
 use crate::journal::{Key, Lock, LockError, Lookup, MultusCache, Sandbox};
 
 /// How long to wait for the lock of a sandbox that another process is working on.
@@ -88,8 +89,8 @@ impl Gc<'_> {
         let context = self.context.sparing(KEPT);
         let (keys, damaged) = context.host.journal.keys_and_damaged()?;
         for damaged in damaged {
-            let line = damaged.map_or_else(|error| error.to_string(), |it| it.to_string());
-            context.note(Note::DamagedRecord(line));
+            let damage = damaged.map_or_else(SharedError::new, SharedError::new);
+            context.note(Note::DamagedRecord(damage));
         }
         let mut waiting = keys.iter().filter(|key| !is_named(key)).count();
         for key in keys {
@@ -192,7 +193,7 @@ fn on_record(context: &Context<'_>, key: &Key) -> Result<Option<Box<Sandbox>>, F
         Lookup::Found(sandbox) => Some(sandbox),
         Lookup::Absent | Lookup::CutOff => None,
         Lookup::Quarantined(damaged) => {
-            context.note(Note::DamagedRecord(damaged.to_string()));
+            context.note(Note::DamagedRecord(SharedError::new(damaged)));
             None
         }
     })

@@ -8,6 +8,8 @@ use super::devices::FunctionError;
 use crate::cluster::ClusterError;
 use crate::cni::ContainerId;
 use crate::delegate::ChainError;
+use crate::diagnostic::SharedError;
+use crate::journal::Damaged;
 use crate::plan::NetworkPlace;
 
 /// A note of a call. Its `Display` is one line.
@@ -25,23 +27,22 @@ pub enum Note {
     Tolerated(Failure),
     /// The record of the sandbox was damaged, and DEL detaches what it can find without the record.
     #[error(
-        "the record of container {container} was damaged ({cause}) and was moved to {file}; this \
-         DEL detaches what it can find without the record"
+        "the record of container {container} was damaged ({}) and was moved to {}; this \
+         DEL detaches what it can find without the record",
+        damaged.cause, damaged.path.display()
     )]
     DelOfDamagedRecord {
         /// The sandbox.
         container: ContainerId,
-        /// The file to which the record was moved.
-        file: String,
-        /// The damage.
-        cause: String,
+        /// The damage, and the file to which the record was moved.
+        damaged: Damaged,
     },
     /// A record is damaged.
     #[error(
         "{0}; its sandbox may still be attached: delete the pod, so that its DEL detaches what it \
          can find"
     )]
-    DamagedRecord(String),
+    DamagedRecord(#[source] SharedError),
     /// DEL for a sandbox without a record failed, but there is no sign that the sandbox was
     /// attached.
     #[error("nothing is on record, and detaching without a record failed: {0}")]
@@ -126,7 +127,7 @@ mod tests {
                 "gives up the detachment, because the ADD failed too; free by hand any address",
             ),
             (
-                Note::DamagedRecord("/a".to_owned()),
+                Note::DamagedRecord(SharedError::new(io::Error::other("/a"))),
                 "/a; its sandbox may still be attached: delete the pod",
             ),
             (

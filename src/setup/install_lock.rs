@@ -10,8 +10,8 @@ use nix::fcntl::OFlag;
 
 use super::{HostPaths, SetupError, manifest};
 
-/// How long to wait for another process. When a DaemonSet replaces the installer's pod, the
-/// previous pod ends within this time.
+/// How long to wait for another process. When a DaemonSet replaces its pod, the previous
+/// installer ends within this time.
 const PATIENCE: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(50);
 
@@ -59,8 +59,8 @@ impl InstallLock {
         }
     }
 
-    /// Takes the lock again if another program removed or replaced its file. This process then has
-    /// locked only the previous file.
+    /// Takes the lock again if another program removed or replaced its file, because the lock of the
+    /// previous file keeps no other process out.
     pub(super) fn renew(&mut self, paths: &HostPaths) -> Result<(), SetupError> {
         if !is_at(&self.lock, &self.path) {
             *self = InstallLock::take(paths)?;

@@ -224,7 +224,7 @@ fn event_body(about: EventTarget<'_>, event: &Event, occasion: EventContext<'_>)
         },
         "involvedObject": involved,
         "type": event.kind, "reason": event.reason,
-        // The API server refuses more than 1 KiB.
+        // The API of events allows 1 KiB.
         "message": printable(&event.message, 1000),
         "source": {"component": "jackfield", "host": node},
         "reportingComponent": "jackfield", "reportingInstance": node,

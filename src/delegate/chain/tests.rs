@@ -261,7 +261,7 @@ fn a_del_without_result_or_before_0_4_0_has_no_previous_result() {
 }
 
 // Injects faults: one binary is missing, and a different plugin fails.
-// clause: CNI-1.1.0 §3 delete halts: it goes on, and reports
+// clause: CNI-1.1.0 §3 delete halts: deviation, a DEL calls the other plugins too and reports every failure
 #[test]
 fn a_del_goes_on_after_failures_and_reports_them_all() {
     let script = Script::answering([Ok(""), Err(refused(5))]);

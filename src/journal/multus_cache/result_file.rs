@@ -45,7 +45,8 @@ impl ResultFile {
         pairs.collect::<Vec<_>>().join(";")
     }
 
-    /// Adds the arguments and the result of the ADD, which only this file contains.
+    /// Sets the arguments and the result of the ADD. Arguments in this file replace those that were
+    /// derived from the delegate's file.
     pub(super) fn complete(self, cached: &mut CachedAttachment) {
         let args = self.args();
         if !args.is_empty() {

@@ -189,7 +189,7 @@ fn an_address_with_dashes_or_dots_is_handed_on_with_colons() {
 // clause: NPWG-1.3 §4.1.2.1.5 valid: a kernel interface name
 // clause: NPWG-1.3 §4.1.2.1.6 type: a dict
 // clause: NPWG-1.3 §4.1.2.1.7 valid: each with valid ports
-// clause: NPWG-1.3 §4.1.2.1.8 valid: none of them zero
+// clause: NPWG-1.3 §4.1.2.1.8 valid: no rate and no burst is zero
 // clause: NPWG-1.3 §4.1.2.1.9 type: a string array
 // clause: NPWG-1.3 §4.1.2.1.10 valid: 8 bytes
 // clause: NPWG-1.3 §4.1.2.1.11: a string

@@ -16,7 +16,8 @@ use crate::setup::HostPaths;
 /// namespace is gone.
 const NO_NETNS: &str = "/run/netns/gone";
 /// The remedy for a sandbox whose pod is unknown.
-const WITHOUT_POD: &str = "let the runtime remove the container, or detach it with jackfield gc";
+const WITHOUT_POD: &str =
+    "let the runtime remove the container, or run jackfield gc with --keep for all others";
 
 /// The remedy for a pod that differs from its record.
 const RECREATE: &str = "recreate the pod; jackfield check shows more details";
@@ -42,8 +43,8 @@ enum RecordProblem {
         /// How many attachments a DEL still has to detach.
         owed: usize,
     },
-    /// The last line of the record is incomplete.
-    #[error("its record {0} ends in a partial line, because of a full disk or a killed process")]
+    /// A line of the record is incomplete or damaged.
+    #[error("its record {0} has an incomplete or damaged line, for example because of a full disk")]
     Torn(PathBuf),
     /// The ADD was interrupted before it ended.
     #[error(
@@ -79,7 +80,7 @@ pub(super) fn look(
         findings.add_problem(&dir, error);
     }
     if is_full(&context.request.config.journal_dir) {
-        let problem = "its file system is full, so every ADD fails";
+        let problem = "its file system is full, so ADDs fail";
         findings.add(&dir, problem, "free space there");
     }
     let survey = match journal.survey() {
@@ -100,7 +101,7 @@ pub(super) fn look(
         |it: &&Damaged| !matches!(it.cause, RecordError::CutOff) || age(&it.path) > at_work;
     for damaged in survey.damaged.iter().filter(is_damaged) {
         let remedy = "leave it where it is: the DEL of its pod detaches as much as possible and \
-                      moves it to quarantine/";
+                      moves or removes it";
         findings.add(damaged.path.display(), damaged.cause.to_string(), remedy);
     }
     for aside in &survey.quarantined {
@@ -130,11 +131,11 @@ fn rebooted(
     records: &[&Surveyed],
     findings: &mut Findings<'_>,
 ) {
-    let is_owed = |record: &&&Surveyed| {
+    let is_settled = |record: &&&Surveyed| {
         let key = record.sandbox.header.key();
         context.host.journal.owed(&key).is_none()
     };
-    let records: Vec<&&Surveyed> = records.iter().filter(is_owed).collect();
+    let records: Vec<&&Surveyed> = records.iter().filter(is_settled).collect();
     let [first, _, ..] = records.as_slice() else {
         for record in records {
             examine(context, conf, record, findings);
@@ -145,7 +146,8 @@ fn rebooted(
     let problem = RecordProblem::Rebooted(names.collect());
     let command = detach_command(conf, &first.sandbox.header);
     let remedy = format!(
-        "wait until kubelet has removed them; for each that stays (here for the first), {}",
+        "wait until kubelet has removed them; detach each sandbox that stays, the first one like \
+         this: {}",
         command.as_deref().unwrap_or(WITHOUT_POD)
     );
     let dir = &context.request.config.journal_dir;
@@ -265,7 +267,7 @@ mod tests {
         );
         assert_eq!(
             unless_the_runtime_does(None),
-            "let the runtime remove the container, or detach it with jackfield gc"
+            "let the runtime remove the container, or run jackfield gc with --keep for all others"
         );
         assert_eq!(
             RecordProblem::Incomplete { owed: 2 }.to_string(),

@@ -25,8 +25,8 @@ pub(super) struct Device<'a> {
     pub(super) driven: DriverKind,
     pub(super) owner: Owner<'a>,
     /// Details of the device on the host. For a PCI function, the first entry is its interface or
-    /// VFIO path, with its driver. Further entries name its representor, and its RDMA and vDPA
-    /// devices.
+    /// VFIO path, if it has one, with its driver. Further entries name its representor, its RDMA and
+    /// vDPA devices, or its NUMA node.
     pub(super) facts: Vec<String>,
     /// The product name, or the IDs of vendor and device; empty if the device is not a PCI
     /// function.

@@ -67,7 +67,7 @@ fn an_add_that_was_ended_half_way() {
     setup.finds_only("journal", &[POD, "ADD was interrupted", "jackfield detach"]);
     fs::write(&record, &text[..text.len() - 3]).unwrap();
     age(&record);
-    setup.finds("journal", &["partial line", "free space"]);
+    setup.finds("journal", &["damaged line", "free space"]);
     setup.runs("del");
 }
 
