@@ -1,13 +1,26 @@
-//! The ID of the current boot. A network namespace from a record of another boot no longer exists.
+//! The IDs of the current boot and of this process. A network namespace from a record of another boot no longer exists.
 
 use std::sync::OnceLock;
 
 /// Returns the boot ID of the kernel, or an empty text if `/proc` does not contain it.
 pub(crate) fn boot_id() -> String {
+    #[cfg(test)]
+    if let Some(machine) = crate::machine::current() {
+        return machine.boot_id();
+    }
     static BOOT: OnceLock<String> = OnceLock::new();
     let read = || {
         let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
         text.trim().to_owned()
     };
     BOOT.get_or_init(read).clone()
+}
+
+/// Returns the ID of this process.
+pub(crate) fn process_id() -> u32 {
+    #[cfg(test)]
+    if let Some(machine) = crate::machine::current() {
+        return machine.process_id();
+    }
+    std::process::id()
 }

@@ -67,6 +67,7 @@ use nix::fcntl::OFlag;
 use nix::sys::stat::Mode;
 
 use crate::cluster::{OnRecord, SandboxNetworks};
+use crate::disk;
 use crate::kernel::capabilities;
 use crate::private_dir;
 use crate::regular_file::found;
@@ -186,7 +187,7 @@ impl Journal {
         self.discard("owed", &key.file_name());
         self.settle_change(key);
         let path = self.path(key);
-        found(fs::remove_file(&path))
+        found(disk::remove(&path))
             .map_err(|cause| JournalError::io("cannot be removed", &path, cause))?;
         Ok(())
     }

@@ -15,12 +15,16 @@
 //! checks this.
 
 // Modules that every other module may import.
+mod machine;
+
 mod boot;
 mod bounded;
+mod clock;
 mod console;
 #[cfg(test)]
 mod cost;
 pub mod diagnostic;
+mod disk;
 #[cfg(test)]
 mod golden;
 mod regular_file;

@@ -38,6 +38,8 @@ pub mod prepare;
 pub mod proof;
 pub mod readiness_indicator;
 pub mod recovery;
+#[cfg(test)]
+mod simulation;
 pub mod status;
 pub mod stopwatch;
 
@@ -51,6 +53,7 @@ pub use failure::Failure;
 pub use note::Note;
 pub use stopwatch::{Stopwatch, Timed};
 
+use crate::clock;
 use crate::cluster::{Cluster, ClusterError, Event, EventKind, Phase, PodName, Publication};
 use crate::cni::{ContainerId, NetworkConfig};
 use crate::delegate::{Binaries, DelegateExec, Ours};
@@ -116,7 +119,7 @@ impl<'a> Context<'a> {
         Context {
             host,
             request,
-            deadline: Instant::now() + limit,
+            deadline: clock::now() + limit,
             notes: Rc::default(),
         }
     }
@@ -141,7 +144,7 @@ impl<'a> Context<'a> {
 
     /// The time until the deadline.
     fn left(&self) -> Duration {
-        self.deadline.saturating_duration_since(Instant::now())
+        self.deadline.saturating_duration_since(clock::now())
     }
 
     /// Returns a context for a part of this call, with an earlier deadline. The deadline leaves

@@ -7,7 +7,6 @@ mod unknown;
 use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashSet};
-use std::time::Instant;
 
 use index::Index;
 
@@ -17,6 +16,7 @@ use super::{
     AllocationRemark, Checkpoint, CheckpointCause, CheckpointError, Origin, Supply, UnknownCause,
     canonical,
 };
+use crate::clock;
 use crate::kubelet::PodDevices;
 
 /// All evidence on the devices of one pod.
@@ -87,7 +87,7 @@ impl<'a> Evidence<'a> {
 
     /// Judges one resource.
     pub(super) fn judge(&self, resource: &str) -> Verdict {
-        if Instant::now() >= self.sources.deadline {
+        if clock::now() >= self.sources.deadline {
             return Verdict::never(UnknownCause::NoTime);
         }
         let devices = self.index.by_resource.get(resource);

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::evidence::Evidence;
 use super::{Allocation, AllocationRemark, Origin, Supply, numeric};
+use crate::clock;
 use crate::cluster::{Pod, PodName};
 use crate::kubelet::PodDevices;
 
@@ -68,7 +69,7 @@ pub fn gather(
     if missing.is_empty() && !sources.everything {
         return allocation;
     }
-    let until = sources.until.min(Instant::now() + KUBELET_KNOWS_WITHIN);
+    let until = sources.until.min(clock::now() + KUBELET_KNOWS_WITHIN);
     let mut answer = sources.pod_resources.cloned();
     let mut pause = FIRST_PAUSE;
     loop {
@@ -78,7 +79,7 @@ pub fn gather(
             .map(|resource| (*resource, evidence.judge(resource)))
             .collect();
         let is_final = verdicts.iter().all(|(_, verdict)| verdict.is_final);
-        if is_final || Instant::now() + pause >= until {
+        if is_final || clock::now() + pause >= until {
             for (resource, verdict) in verdicts {
                 allocation.set(resource, verdict.supply);
                 allocation.remarks.extend(evidence.remark(resource));
@@ -94,7 +95,7 @@ pub fn gather(
             break;
         }
         drop(evidence);
-        std::thread::sleep(pause);
+        clock::sleep(pause);
         pause = (pause * 2).min(LONGEST_PAUSE);
         answer = again().or(answer);
     }

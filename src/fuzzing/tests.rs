@@ -131,7 +131,7 @@ fn sources(dir: &Path, out: &mut Vec<PathBuf>) {
     for name in names(dir) {
         let path = dir.join(&name);
         if path.is_dir() {
-            if !["tests", "fixtures", "fuzzing"].contains(&&*name) {
+            if !["tests", "fixtures", "fuzzing", "simulation"].contains(&&*name) {
                 sources(&path, out);
             }
         } else if name.ends_with(".rs") && !["tests.rs", "fuzzing.rs", "fake.rs"].contains(&&*name)

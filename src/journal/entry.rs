@@ -1,12 +1,13 @@
 //! Creates a record with its header, and appends steps to the record.
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io;
 use std::path::Path;
 
 use super::files::options;
 use super::record;
 use super::steps::{Header, Step};
+use crate::disk;
 
 /// The record of a sandbox, open for appending steps.
 #[derive(Debug)]
@@ -22,17 +23,17 @@ impl Entry {
     pub(super) fn create(path: &Path, header: &Header) -> io::Result<Entry> {
         let mut bytes = Vec::with_capacity(4 << 10);
         record::append(&mut bytes, header)?;
-        let file = options().append(true).create_new(true).open(path)?;
+        let file = disk::open(options().append(true).create_new(true), path)?;
         let mut entry = Entry { file };
         entry.append(&bytes).inspect_err(|_| {
             // No later call may find a record without a complete header.
-            let _ = std::fs::remove_file(path);
+            let _ = disk::remove(path);
         })?;
         Ok(entry)
     }
 
     pub(super) fn open(path: &Path) -> io::Result<Entry> {
-        let file = options().append(true).open(path)?;
+        let file = disk::open(options().append(true), path)?;
         Ok(Entry { file })
     }
 
@@ -50,7 +51,7 @@ impl Entry {
     }
 
     fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
-        let written = self.file.write(bytes)?;
+        let written = disk::write(&self.file, bytes)?;
         if written == bytes.len() {
             Ok(())
         } else {

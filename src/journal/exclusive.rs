@@ -15,9 +15,7 @@
 //! resource, reserves nothing. So a link that a killed process left without a record does no harm.
 
 use std::fmt;
-use std::fs;
 use std::io;
-use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use device_info::{Guid, PciAddress};
@@ -25,6 +23,7 @@ use ring::digest::{SHA256, digest};
 
 use super::steps::{Header, Sandbox};
 use super::{Journal, JournalError, Key, RecordError, Turn};
+use crate::disk;
 use crate::npwg::RequestedMac;
 use crate::plan::{Attachment, Segment};
 use crate::private_dir;
@@ -129,17 +128,18 @@ impl Journal {
         let link = self.link(what);
         let failed = |cause: io::Error| JournalError::io("cannot be written", &link, cause);
         let own = key.file_name();
-        match found(fs::read_link(&link)).map_err(failed)? {
+        match found(disk::read_link(&link)).map_err(failed)? {
             Some(name) if name == Path::new(&own) => return Ok(None),
             Some(name) => {
                 if let Some(holder) = self.holder(&name, what)? {
                     return Ok(Some(holder));
                 }
-                fs::remove_file(&link).map_err(failed)?;
+                disk::remove(&link).map_err(failed)?;
             }
             None => {}
         }
-        private_dir::or_create(&self.dir.join(FOLDER), || symlink(&own, &link)).map_err(failed)?;
+        private_dir::or_create(&self.dir.join(FOLDER), || disk::link(&own, &link))
+            .map_err(failed)?;
         Ok(None)
     }
 
@@ -147,17 +147,21 @@ impl Journal {
     /// removes the attachments from the record of the sandbox.
     pub fn give_back<'a>(&self, key: &Key, attachments: impl IntoIterator<Item = &'a Attachment>) {
         for what in attachments.into_iter().flat_map(Exclusive::of) {
-            if self.has(key, &what) {
+            if self.has(key, &what).unwrap_or(false) {
                 // If this fails, the link reserves nothing as soon as the record lacks the
                 // resource.
-                let _ = fs::remove_file(self.link(&what));
+                let _ = disk::remove(&self.link(&what));
             }
         }
     }
 
     /// Whether `what` is reserved for the sandbox `key`.
-    pub fn has(&self, key: &Key, what: &Exclusive) -> bool {
-        fs::read_link(self.link(what)).is_ok_and(|name| name == Path::new(&key.file_name()))
+    ///
+    /// # Errors
+    /// Code 109.
+    pub fn has(&self, key: &Key, what: &Exclusive) -> Result<bool, JournalError> {
+        let holder = self.link_target(what)?;
+        Ok(holder.is_some_and(|name| name == Path::new(&key.file_name())))
     }
 
     /// Returns the sandbox other than `key` that holds `what`, if there is one.
@@ -169,10 +173,17 @@ impl Journal {
         key: &Key,
         what: &Exclusive,
     ) -> Result<Option<Box<Sandbox>>, JournalError> {
-        match fs::read_link(self.link(what)) {
-            Ok(name) if name != Path::new(&key.file_name()) => self.holder(&name, what),
+        match self.link_target(what)? {
+            Some(name) if name != Path::new(&key.file_name()) => self.holder(&name, what),
             _ => Ok(None),
         }
+    }
+
+    /// Returns the file name of the record for which `what` is reserved.
+    fn link_target(&self, what: &Exclusive) -> Result<Option<PathBuf>, JournalError> {
+        let link = self.link(what);
+        let target = found(disk::read_link(&link));
+        target.map_err(|cause| JournalError::io("cannot be read", &link, cause))
     }
 
     /// Returns the sandbox with the record `name`, if that record contains `what`.

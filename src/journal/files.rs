@@ -1,8 +1,8 @@
 //! Lists, reads and replaces the files of the journal. These functions follow no symbolic link to a
 //! file, so they never read or write a file outside the journal.
 
-use std::fs::{self, DirEntry, OpenOptions};
-use std::io::{self, Read, Write};
+use std::fs::{DirEntry, OpenOptions};
+use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
@@ -11,6 +11,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::{Journal, JournalError};
+use crate::disk;
 use crate::private_dir;
 use crate::regular_file::found;
 
@@ -56,7 +57,7 @@ impl Journal {
     /// Removes a small file, and the temporary file that a killed writer may have left.
     pub(super) fn discard(&self, folder: &str, name: &str) {
         for name in [unfinished(name), name.to_owned()] {
-            let _ = fs::remove_file(self.dir.join(folder).join(name));
+            let _ = disk::remove(&self.dir.join(folder).join(name));
         }
     }
 }
@@ -66,8 +67,7 @@ impl Journal {
 /// # Errors
 /// Code 109 if the directory cannot be read.
 pub(super) fn entries(dir: &Path) -> Result<Vec<DirEntry>, JournalError> {
-    let entries = found(fs::read_dir(dir));
-    let entries = entries.and_then(|entries| entries.into_iter().flatten().collect());
+    let entries = found(disk::list(dir)).map(Option::unwrap_or_default);
     entries.map_err(|cause| JournalError::io("cannot be read", dir, cause))
 }
 
@@ -80,21 +80,16 @@ pub(super) fn options() -> OpenOptions {
 
 /// Reads a whole file.
 pub(super) fn read(path: &Path) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::with_capacity(8 << 10);
-    let mut file = options().read(true).open(path)?;
-    file.read_to_end(&mut bytes)?;
-    Ok(bytes)
+    disk::read(options().read(true), path)
 }
 
 /// Writes a file atomically: writes `temporary` and renames it.
 pub(super) fn replace(path: &Path, temporary: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = options()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .open(temporary)?;
-    file.write_all(bytes)?;
-    fs::rename(temporary, path)
+    let file = disk::open(options().write(true).create(true).truncate(true), temporary)?;
+    match disk::write(&file, bytes)? == bytes.len() {
+        true => disk::rename(temporary, path),
+        false => Err(io::ErrorKind::StorageFull.into()),
+    }
 }
 
 /// The temporary name of a small file. It begins with a period, unlike every address and container

@@ -12,7 +12,7 @@ mod error;
 mod holders;
 
 use std::fs::{self, File, TryLockError};
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -22,7 +22,10 @@ use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use self::holders::{end, holders, holds};
 use super::files::options;
 use super::key;
+use crate::boot;
+use crate::clock;
 use crate::cni::ContainerId;
+use crate::disk;
 use crate::private_dir;
 
 pub use self::error::LockError;
@@ -62,11 +65,11 @@ impl Lock {
         private_dir::check(dir).map_err(|cause| LockError::io(dir, cause))?;
         let mut pause = FIRST_PAUSE;
         let mut orphans_seen: Option<Instant> = None;
-        let patience = deadline.saturating_duration_since(Instant::now()) / 2;
+        let patience = deadline.saturating_duration_since(clock::now()) / 2;
         let patience = patience.min(ORPHANS_FINISH_WITHIN);
         loop {
             let file = open(dir, &path).map_err(|cause| LockError::io(&path, cause))?;
-            match file.try_lock() {
+            match disk::try_lock(&file) {
                 Ok(()) if is_at(&file, &path) => {
                     let lock = Lock {
                         file,
@@ -89,7 +92,7 @@ impl Lock {
             if orphans.is_empty() {
                 orphans_seen = None;
             } else {
-                let waited = orphans_seen.get_or_insert_with(Instant::now).elapsed();
+                let waited = clock::now() - *orphans_seen.get_or_insert_with(clock::now);
                 if waited >= patience {
                     end(&orphans, &file, name);
                 }
@@ -97,11 +100,11 @@ impl Lock {
                     return Err(LockError::busy(&path, &orphans));
                 }
             }
-            if Instant::now() >= deadline {
-                let holders = holders(&file, name, Instant::now() + NAMES_WITHIN);
+            if clock::now() >= deadline {
+                let holders = holders(&file, name, clock::now() + NAMES_WITHIN);
                 return Err(LockError::busy(&path, &holders));
             }
-            std::thread::sleep(pause.min(deadline.saturating_duration_since(Instant::now())));
+            clock::sleep(pause.min(deadline.saturating_duration_since(clock::now())));
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
     }
@@ -113,7 +116,7 @@ impl Lock {
         let path = path(dir, container);
         private_dir::check(dir).ok()?;
         let file = open(dir, &path).ok()?;
-        file.try_lock().ok()?;
+        disk::try_lock(&file).ok()?;
         if !is_at(&file, &path) {
             return None;
         }
@@ -121,11 +124,10 @@ impl Lock {
     }
 
     /// Records this process as the owner, and lets delegates inherit the lock.
-    fn claim(mut self) -> io::Result<Lock> {
+    fn claim(self) -> io::Result<Lock> {
         fcntl(&self.file, FcntlArg::F_SETFD(FdFlag::empty()))?;
         self.file.set_len(0)?;
-        self.file
-            .write_all(std::process::id().to_string().as_bytes())?;
+        disk::write(&self.file, boot::process_id().to_string().as_bytes())?;
         Ok(self)
     }
 }
@@ -134,8 +136,8 @@ impl Drop for Lock {
     /// Removes the file while it is still locked. Otherwise another process could lock the file in
     /// between, and this call would remove the file of that process.
     fn drop(&mut self) {
-        let _ = fs::remove_file(&self.path);
-        let _ = self.file.unlock();
+        let _ = disk::remove(&self.path);
+        let _ = disk::unlock(&self.file);
     }
 }
 
@@ -160,17 +162,17 @@ impl Turn {
         let file = File::open(dir).map_err(failed)?;
         let mut pause = FIRST_PAUSE;
         loop {
-            match file.try_lock() {
+            match disk::try_lock(&file) {
                 Ok(()) => return Ok(Turn { _dir: file }),
                 Err(TryLockError::Error(cause)) => return Err(failed(cause)),
-                Err(TryLockError::WouldBlock) if Instant::now() >= deadline => {
+                Err(TryLockError::WouldBlock) if clock::now() >= deadline => {
                     let name = dir.file_name().unwrap_or_default();
-                    let until = Instant::now() + NAMES_WITHIN;
+                    let until = clock::now() + NAMES_WITHIN;
                     return Err(LockError::busy(dir, &holders(&file, name, until)));
                 }
                 Err(TryLockError::WouldBlock) => {}
             }
-            std::thread::sleep(pause.min(deadline.saturating_duration_since(Instant::now())));
+            clock::sleep(pause.min(deadline.saturating_duration_since(clock::now())));
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
     }
@@ -183,7 +185,7 @@ fn path(dir: &Path, container: &ContainerId) -> PathBuf {
 fn open(dir: &Path, path: &Path) -> io::Result<File> {
     let mut options = options();
     options.read(true).write(true).create(true).truncate(false);
-    private_dir::or_create(dir, || options.open(path))
+    private_dir::or_create(dir, || disk::open(&options, path))
 }
 
 fn is_at(file: &File, path: &Path) -> bool {

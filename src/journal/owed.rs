@@ -4,11 +4,13 @@
 //! Every failed detachment has a marker. The directory of the markers is usually empty, so the
 //! search for a due retry is cheap.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
 use super::{Journal, JournalError, Key};
+
+use crate::clock;
 
 /// Half of the wait before the first retry. The wait doubles with each attempt.
 const FIRST_WAIT: Duration = Duration::from_secs(1);
@@ -112,7 +114,7 @@ pub(super) fn is_due(due: u64, now: u64, longest: Duration) -> bool {
 
 /// The time in seconds since the epoch.
 pub(super) fn now() -> u64 {
-    SystemTime::now()
+    clock::time_of_day()
         .duration_since(UNIX_EPOCH)
         .map_or(0, |since| since.as_secs())
 }

@@ -5,11 +5,12 @@
 //! quarantine/<container>@<ifname>.<pid>.detached    a DEL has detached what it could find
 //! ```
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::files::entries;
 use super::{Journal, JournalError, Key, RecordError};
+use crate::boot;
+use crate::disk;
 use crate::private_dir;
 
 /// The suffix of a file that a DEL has handled.
@@ -35,9 +36,9 @@ impl Journal {
     pub(super) fn quarantine(&self, path: &Path, cause: RecordError) -> PutAside {
         let folder = self.dir.join("quarantine");
         let mut name = path.file_name().unwrap_or_default().to_owned();
-        name.push(format!(".{}", std::process::id()));
+        name.push(format!(".{}", boot::process_id()));
         let target = folder.join(name);
-        private_dir::or_create(&folder, || fs::rename(path, &target))
+        private_dir::or_create(&folder, || disk::rename(path, &target))
             .map_err(|error| JournalError::io("cannot be put into quarantine", path, error))?;
         Ok(Damaged {
             path: target,
@@ -56,7 +57,7 @@ impl Journal {
         for path in self.aside(key) {
             let mut settled = path.clone().into_os_string();
             settled.push(SETTLED);
-            let _ = fs::rename(&path, settled);
+            let _ = disk::rename(&path, Path::new(&settled));
         }
     }
 

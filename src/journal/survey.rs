@@ -3,7 +3,7 @@
 use std::fs::{self, DirEntry};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use serde::Deserialize;
 
@@ -11,6 +11,7 @@ use super::files::{entries, read};
 use super::quarantine::SETTLED;
 use super::{Damaged, Journal, JournalError, Key, RecordError, Sandbox, record};
 use crate::boot::boot_id;
+use crate::clock;
 use crate::cluster::PodName;
 use crate::cni::{ContainerId, InterfaceName};
 use crate::kernel::PodNetns;
@@ -145,7 +146,7 @@ impl Journal {
 /// Returns the time since the last write to a file; zero if it is unknown.
 pub fn age(path: &Path) -> Duration {
     let changed = fs::symlink_metadata(path).and_then(|metadata| metadata.modified());
-    let age = changed.map(|changed| SystemTime::now().duration_since(changed));
+    let age = changed.map(|changed| clock::time_of_day().duration_since(changed));
     age.ok().and_then(Result::ok).unwrap_or_default()
 }
 

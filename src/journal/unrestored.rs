@@ -9,8 +9,6 @@
 //! that value. If the ADD succeeds, the state in this file is also the state to restore after the
 //! new pod.
 
-use std::fs;
-
 use device_info::PciAddress;
 use serde::{Deserialize, Serialize};
 
@@ -19,6 +17,7 @@ use super::{Journal, JournalError, wire};
 use crate::baseline::DeviceState;
 use crate::boot::boot_id;
 use crate::cluster::PodName;
+use crate::disk;
 
 /// The folder of the devices.
 const FOLDER: &str = "unrestored";
@@ -80,7 +79,7 @@ impl Journal {
     /// Removes the entry of a device that is restored or recreated.
     pub fn forget_unrestored(&self, address: PciAddress) {
         // If this fails, the next ADD compares the file with the device again.
-        let _ = fs::remove_file(self.dir.join(FOLDER).join(address.to_string()));
+        let _ = disk::remove(&self.dir.join(FOLDER).join(address.to_string()));
     }
 
     /// Returns the addresses of all unrestored devices, in order. Reads only the file names.
@@ -96,6 +95,8 @@ impl Journal {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use crate::golden;
     use crate::journal::steps;

@@ -30,6 +30,10 @@ pub fn missing() -> Vec<&'static str> {
 /// # Errors
 /// [`KernelError::Capabilities`] with the names of the missing capabilities.
 pub fn require() -> Result<(), KernelError> {
+    #[cfg(test)]
+    if crate::machine::current().is_some() {
+        return Ok(());
+    }
     let missing = missing();
     if missing.is_empty() {
         Ok(())

@@ -91,6 +91,10 @@ pub struct PlacedDevice {
 /// [`KernelError`] if a namespace cannot be read, for example without privileges. A list without
 /// that namespace could lack devices.
 pub fn placed_devices() -> Result<Vec<PlacedDevice>, KernelError> {
+    #[cfg(test)]
+    if crate::machine::current().is_some() {
+        return Ok(Vec::new());
+    }
     let mut known = Vec::new();
     let mut placed = Vec::new();
     let mut look = |links: &mut Netlink, path: &Path| -> Result<(), KernelError> {

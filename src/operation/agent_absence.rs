@@ -6,11 +6,12 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use nix::fcntl::OFlag;
 
 use super::Host;
+use crate::clock;
 use crate::private_dir;
 use crate::request::{NodeConfig, Source};
 
@@ -85,14 +86,14 @@ impl Dated {
             .mode(0o600)
             .custom_flags((OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK).bits())
             .open(&self.0)?;
-        file.set_modified(SystemTime::now())
+        file.set_modified(clock::time_of_day())
     }
 
     /// Returns the time since the modification time, or `None` if the file cannot be examined or
     /// its modification time is in the future.
     pub(super) fn age(&self) -> Option<Duration> {
         let dated = fs::symlink_metadata(&self.0).and_then(|found| found.modified());
-        SystemTime::now().duration_since(dated.ok()?).ok()
+        clock::time_of_day().duration_since(dated.ok()?).ok()
     }
 
     /// Removes the file and returns whether this call removed it. If several calls try at the same
@@ -105,6 +106,8 @@ impl Dated {
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::symlink;
+
+    use std::time::SystemTime;
 
     use super::*;
 

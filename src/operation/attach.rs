@@ -2,13 +2,13 @@
 //! Records each attachment and each change of routes in the journal before making it.
 
 use std::borrow::Cow;
-use std::time::Instant;
 
 use super::delegates::Delegates;
 use super::devices::{functions, hardware::Hardware};
 use super::prepare::Prepared;
 use super::proof::{self, Shown};
 use super::{Context, Failure, default_route};
+use crate::clock;
 use crate::cluster::{Event, Phase};
 use crate::cni::CniResult;
 use crate::delegate::Binaries;
@@ -131,7 +131,7 @@ impl Attaching<'_> {
         let Some(gateways) = &attachment.default_route else {
             return Ok(());
         };
-        let since = Instant::now();
+        let since = clock::now();
         let change = default_route::plan(gateways, &attachment.ifname, self.links)?;
         self.step(&[Step::Routes(index, Cow::Borrowed(&change))])?;
         self.sandbox.progress[index].routes = change.clone();

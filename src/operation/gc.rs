@@ -9,13 +9,14 @@ mod attached;
 mod networks;
 
 use std::collections::HashSet;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use attached::LiveAttachments;
 use networks::Networks;
 
 use super::detach::{self, Detachment};
 use super::{Context, Failure, Note};
+use crate::clock;
 use crate::cni::{ContainerId, InterfaceName, ValidAttachment};
 use crate::delegate::Ran;
 use crate::diagnostic::SharedError;
@@ -129,7 +130,7 @@ impl Gc<'_> {
             self.collected.left += 1;
             return Ok(());
         }
-        let until = context.deadline.min(Instant::now() + BUSY);
+        let until = context.deadline.min(clock::now() + BUSY);
         let lock = Lock::take(&context.host.lock_dir, &key.container, until);
         if let Err(LockError::Busy { .. }) = lock {
             // Another process is working on the sandbox, so treat it as alive.
@@ -168,13 +169,13 @@ impl Gc<'_> {
             return;
         }
         // Ask the cluster only now, so that a missing answer cannot delay the detachments.
-        let until = Instant::now() + context.left() / ASKING;
+        let until = clock::now() + context.left() / ASKING;
         let networks = &mut self.networks;
         networks.add_administrators(context, until, &mut self.failures);
         networks.note_left_out(context);
         for (index, network) in networks.known.iter().enumerate() {
             let left = u32::try_from(networks.known.len() - index).unwrap_or(u32::MAX);
-            let until = Instant::now() + context.left() / left;
+            let until = clock::now() + context.left() / left;
             let valid = self.attached.to(&network.name);
             match network.gc(context, &valid, until) {
                 Ok(Ran::All) => {

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use super::{Context, Failure, inquiry};
+use crate::clock;
 use crate::cluster::{
     Answer, Catalog, ClusterError, Network, NetworkError, PodName, Question,
     administrators_definitions,
@@ -159,7 +160,7 @@ impl Named {
         let network = self
             .found
             .map_err(|error| Reason::not_found(&error, named_in).at(&label, None))?;
-        let in_time = Instant::now() < context.deadline;
+        let in_time = clock::now() < context.deadline;
         let read = in_time.then(|| plan::read_administrators(&context.request.config, &network));
         KnownNetwork::read(&network, read.unwrap_or(Err(Reason::NoTime)))
     }

@@ -1,11 +1,12 @@
 //! The facts about a pod after the cluster has answered. Jackfield derives the devices and the plan
 //! of the pod from these facts.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::Context;
 use super::inquiry::Inquiry;
 use crate::allocation::{Allocation, Sources, gather};
+use crate::clock;
 use crate::cluster::{Answer, Catalog, PodAnnotations, PodName, Question};
 use crate::cni::CapabilityArgs;
 use crate::journal::{Header, Key};
@@ -65,7 +66,7 @@ impl PodFacts {
         }
         let until = match question {
             Some(_) => context.deadline,
-            None => Instant::now(),
+            None => clock::now(),
         };
         let sources = Sources {
             name: self.pod.as_ref(),

@@ -1,7 +1,7 @@
 //! Prepares an ADD: determines everything that can be determined before the first delegate runs.
 //! ADD executes the result, and `explain` prints it.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use device_info::PciAddress;
 
@@ -10,6 +10,7 @@ use super::inquiry::{self, Inquiry};
 use super::pod_facts::PodFacts;
 use super::{Context, Failure, networks};
 use crate::allocation::Allocation;
+use crate::clock;
 use crate::cluster::{self, Event, Phase, PodName, Question};
 use crate::delegate::Binaries;
 use crate::diagnostic::SharedError;
@@ -86,10 +87,10 @@ impl Announced<'_> {
         let answer = inquiry::ask(context, self.question.as_ref(), context.deadline)?;
         self.inquiry.check_identity(&answer)?;
         let facts = PodFacts::of(context, self.inquiry, answer);
-        let asked = Instant::now();
+        let asked = clock::now();
         let allocation = facts.allocation(context, self.question);
         context.host.stopwatch.spent(Phase::Devices, asked);
-        let allocated = Instant::now();
+        let allocated = clock::now();
         let runtime_config = inquiry::runtime_config(context)?;
         let plan = facts.plan(context, &key, &allocation, runtime_config);
         let prepared = Prepared::of(context, &key, &facts, &allocation, plan, &[]);
@@ -112,7 +113,7 @@ pub(super) fn change(context: &Context<'_>, header: &Header) -> Result<Change, F
     let facts = PodFacts::of(context, inquiry, answer);
     // Kubelet allocated the devices before the pod ran, so there is nothing to wait for.
     let allocation = facts.allocation(context, None);
-    let since = Instant::now();
+    let since = clock::now();
     let difference = facts.difference(context, header, &allocation);
     let Difference {
         removed,
@@ -194,6 +195,30 @@ fn find_segments(context: &Context<'_>, kept: &[Attachment], attachments: &mut [
     }
 }
 
+/// Checks that no two networks of the pod request the same MAC or GUID on one segment. The plan has
+/// already checked the interfaces of each network. The pod already has the attachments in `kept`.
+fn check_segments(kept: &[Attachment], plan: &mut Plan) {
+    let mut problems = Vec::new();
+    for (index, attachment) in plan.attachments.iter().enumerate() {
+        let shares_address = |other: &&Attachment| {
+            let is_on_segment = attachment.segment.is_some() && other.segment == attachment.segment;
+            is_on_segment
+                && other.label != attachment.label
+                && (attachment
+                    .macs()
+                    .any(|mac| other.macs().any(|it| it == mac))
+                    || attachment
+                        .guids()
+                        .any(|guid| other.guids().any(|it| it == guid)))
+        };
+        let mut earlier = kept.iter().chain(&plan.attachments[..index]);
+        let other = earlier.find(shares_address);
+        let used = other.map(|other| Reason::HardwareAddressUsed(other.ifname.clone()));
+        problems.extend(used.map(|reason| attachment.problem(reason)));
+    }
+    plan.problems.extend(problems);
+}
+
 impl Prepared {
     /// Inspects the devices of a plan and finds its programs. The pod already has the attachments
     /// in `kept`.
@@ -208,6 +233,7 @@ impl Prepared {
         check_functions(&mut plan);
         inspect_devices(context, key, facts.pod.as_ref(), &mut plan);
         find_segments(context, kept, &mut plan.attachments);
+        check_segments(kept, &mut plan);
         let of_plan = plan.remarks.iter().map(ToString::to_string);
         let of_devices = allocation.remarks.iter().map(ToString::to_string);
         let ignored = plan.warnings.iter().filter_map(PlanWarning::ignored);
@@ -243,6 +269,41 @@ impl Prepared {
             let problems = missing.map(|error| attachment.problem(Reason::Network(error)));
             self.problems.extend(problems);
             self.attachments.push((attachment, binaries));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::npwg::{Dialect, RequestedMac};
+    use crate::plan::Segment;
+
+    #[test]
+    fn two_networks_of_a_pod_share_no_mac_on_one_segment() {
+        let network = |label: &str, bridge: &str, mac: &str| {
+            let mut attachment = Attachment::for_tests(r#"{"cniVersion":"1.0.0","type":"bridge"}"#);
+            label.clone_into(&mut attachment.label);
+            attachment.requested.mac = RequestedMac::parse(mac, Dialect::default()).ok();
+            attachment.segment = Some(Segment::bridge(bridge, 0));
+            attachment
+        };
+        let (one, other) = ("02:00:00:00:00:01", "02:00:00:00:00:02");
+        for (bridge, mac, refused) in [("br0", one, 1), ("br1", one, 0), ("br0", other, 0)] {
+            let first = network("demo/a", "br0", one);
+            let second = network("demo/b", bridge, mac);
+            let mut of_new_pod = Plan {
+                attachments: vec![first.clone(), second.clone()],
+                ..Plan::default()
+            };
+            check_segments(&[], &mut of_new_pod);
+            assert_eq!(of_new_pod.problems.len(), refused, "{bridge} {mac}");
+            let mut of_change = Plan {
+                attachments: vec![second],
+                ..Plan::default()
+            };
+            check_segments(&[first], &mut of_change);
+            assert_eq!(of_change.problems.len(), refused, "{bridge} {mac}");
         }
     }
 }

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::Failure;
 use super::devices::hardware::Hardware;
+use crate::clock;
 use crate::cluster::Event;
 use crate::cni::CniResult;
 use crate::kernel::{Link, PodLinks};
@@ -84,7 +85,7 @@ pub fn prove(
         in_user_space: told.in_user_space || has_socket(result),
         masters,
     };
-    let until = deadline.min(Instant::now() + DAD_WITHIN);
+    let until = deadline.min(clock::now() + DAD_WITHIN);
     let mut observed = verify::observe(links, &intended, until)?;
     let mut findings = lost_sockets(attachment, result);
     if let Some(hardware) = &hardware {

@@ -2,9 +2,11 @@
 //! it is ready.
 
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::{Context, Failure};
+
+use crate::clock;
 
 /// How long ADD and DEL wait for the file.
 const WAIT: Duration = Duration::from_secs(45);
@@ -27,13 +29,13 @@ pub fn is_there(indicator: Option<&Path>) -> Result<(), Failure> {
 /// # Errors
 /// [`Failure::NotReady`] if the file is still missing after 45 seconds or at the deadline.
 pub(super) fn wait(context: &Context<'_>) -> Result<(), Failure> {
-    let until = context.deadline.min(Instant::now() + WAIT);
+    let until = context.deadline.min(clock::now() + WAIT);
     loop {
         let is_there = is_there(context.request.config.readiness_indicator.as_deref());
-        let left = until.saturating_duration_since(Instant::now());
+        let left = until.saturating_duration_since(clock::now());
         if is_there.is_ok() || left.is_zero() {
             return is_there;
         }
-        std::thread::sleep(PAUSE.min(left));
+        clock::sleep(PAUSE.min(left));
     }
 }

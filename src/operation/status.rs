@@ -6,12 +6,13 @@
 //! need the agent. Only the ADD of a pod that needs the agent fails, with code 11. If
 //! `statusNeedsAgent` is set, STATUS fails too, after a longer absence of the agent.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::networks::KnownNetwork;
 use super::{
     Context, Failure, Note, agent_absence, change, inquiry, networks, readiness_indicator, recovery,
 };
+use crate::clock;
 use crate::cluster::{Answer, ClusterError};
 use crate::delegate::Ran;
 use crate::kernel::capabilities;
@@ -78,7 +79,7 @@ fn ask(context: &Context<'_>) -> Result<Option<Answer>, Failure> {
         return Ok(Some(networks::ask(context, context.deadline)?));
     }
     // Leave time for the plugins if the cluster does not answer.
-    match networks::ask(context, Instant::now() + context.left() / 4) {
+    match networks::ask(context, clock::now() + context.left() / 4) {
         Ok(answer) => {
             context.host.stopwatch.agent_answered(true);
             let config = &context.request.config;

@@ -1,12 +1,12 @@
 //! Plans the networks of a pod one after another.
 
 use std::cell::Cell;
-use std::time::Instant;
 
 use super::attachment::Attachment;
 use super::network::read;
 use super::problem::{ConfigurationProblem, NamedIn};
 use super::{Inputs, MAX_CAPABILITIES, MAX_CONFIGURATIONS, Plan, PlanError, Reason, restrictions};
+use crate::clock;
 use crate::cluster::{Network, NetworkError};
 use crate::cni::{InterfaceName, NetworkConfig, NetworkName};
 use crate::npwg::Selection;
@@ -175,7 +175,7 @@ impl<'a> Planner<'a> {
     /// Reads one more network. Refuses it if the deadline has passed, the configurations are too
     /// large, or a plugin declares too many capabilities.
     fn read(&self, network: &Network) -> Result<(NetworkName, NetworkConfig), Reason> {
-        if Instant::now() >= self.inputs.until {
+        if clock::now() >= self.inputs.until {
             return Err(Reason::NoTime);
         }
         let origin = || network.origin.clone();

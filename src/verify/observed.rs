@@ -1,8 +1,8 @@
 //! An attachment as observed in the kernel.
 
-use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use crate::clock;
 use crate::kernel::{Address, KernelError, Link, PodLinks};
 
 use super::Intended;
@@ -59,11 +59,11 @@ pub fn observe(
     let [mut pause, longest] = PAUSES;
     loop {
         let observed = look(links, intended)?;
-        let left = deadline.saturating_duration_since(Instant::now());
+        let left = deadline.saturating_duration_since(clock::now());
         if left.is_zero() || !waits(&observed, intended) {
             return Ok(observed);
         }
-        sleep(pause.min(left));
+        clock::sleep(pause.min(left));
         pause = longest.min(pause * 2);
     }
 }

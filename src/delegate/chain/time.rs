@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use crate::clock;
+
 /// The time limits of a chain and of each call in the chain.
 #[derive(Clone, Copy, Debug)]
 pub struct Time {
@@ -14,14 +16,14 @@ pub struct Time {
 impl Time {
     /// The deadline of the next call of a verb that stops at the first failure.
     pub(super) fn next(self) -> Instant {
-        self.until.min(Instant::now() + self.per_call)
+        self.until.min(clock::now() + self.per_call)
     }
 
     /// The deadline of the next call of a verb that continues after a failure. `plugins` is the
     /// number of remaining plugins, including the next one. These plugins share the remaining time,
     /// so a plugin that hangs leaves the others their share.
     pub(super) fn share(self, plugins: usize) -> Instant {
-        let now = Instant::now();
+        let now = clock::now();
         let share = self.until.saturating_duration_since(now)
             / u32::try_from(plugins.max(1)).unwrap_or(u32::MAX);
         now + share.min(self.per_call)

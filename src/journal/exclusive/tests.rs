@@ -1,5 +1,8 @@
 //! Reserving and releasing resources, also after a process was killed halfway.
 
+use std::fs;
+use std::os::unix::fs::symlink;
+
 use super::*;
 use crate::allocation::AllocatedDevice;
 use crate::cni::RawObject;

@@ -1,6 +1,8 @@
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::Command;
 
+use std::io::Write;
+
 use super::*;
 
 fn soon() -> Instant {

@@ -34,8 +34,13 @@ pub(super) fn carry_out(
     let removed_event = network_status::removed(&sandbox, &removed);
     // Last attachment first, as on DEL.
     removed.reverse();
+    // Whether a network is not detached, or its device is not restored.
+    let mut is_owed = false;
     let outcome = match detach::detach_some(context, &mut sandbox, &removed, Detachment::Earlier) {
-        Err(owed) => Err(owed),
+        Err(owed) => {
+            is_owed = true;
+            Err(owed)
+        }
         Ok(()) => {
             events.extend(removed_event);
             let mut attaching = Attaching {
@@ -52,13 +57,14 @@ pub(super) fn carry_out(
             (sandbox, events) = (attaching.sandbox, attaching.events);
             attached.map_err(|cause| {
                 let rolled_back = roll_back(context, &mut sandbox, first);
+                is_owed = rolled_back.is_err();
                 cause.after_cleanup(rolled_back)
             })
         }
     };
-    // If a part could not be detached, the record keeps the change. A DEL or the next change then
-    // detaches that part.
-    let is_settled = outcome.is_ok() || sandbox.unfinished().is_empty();
+    // If a part could not be detached or a device could not be restored, the record keeps the change.
+    // A DEL or the next change then does the rest.
+    let is_settled = !is_owed && (outcome.is_ok() || sandbox.unfinished().is_empty());
     let mut sandbox = sandbox.end_change(NetworksDigest::default());
     if is_settled {
         journal.write(&sandbox)?;

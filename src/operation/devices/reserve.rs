@@ -1,6 +1,6 @@
 //! Reserves devices, MACs and GUIDs for one sandbox before any delegate runs.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use device_info::PciAddress;
 
@@ -8,6 +8,7 @@ use super::hardware::Hardware;
 use super::problem::DeviceProblem;
 use crate::allocation::Checkpoint;
 use crate::boot::boot_id;
+use crate::clock;
 use crate::journal::{Exclusive, Header, JournalError, Key, Lock, Lookup, Sandbox, Turn};
 use crate::operation::detach::{self, Detachment};
 use crate::operation::prepare::Prepared;
@@ -184,7 +185,7 @@ fn is_over(context: &Context<'_>, header: &Header, holder: &Sandbox, what: &Excl
 
 /// Detaches an obsolete sandbox. A later DEL of that sandbox has nothing left to do.
 fn settle(context: &Context<'_>, key: &Key) -> Result<(), Failure> {
-    let until = context.deadline.min(Instant::now() + BUSY);
+    let until = context.deadline.min(clock::now() + BUSY);
     let _lock = Lock::take(&context.host.lock_dir, &key.container, until)?;
     match context.host.journal.find(key)? {
         Lookup::Found(sandbox) => detach::detach(context, *sandbox, Detachment::Earlier),

@@ -24,6 +24,7 @@ use device_info::PciAddress;
 use super::hardware::{FunctionError, Hardware, States};
 use crate::baseline::{Comparison, DeviceState, Repair, Replacement, compare};
 use crate::boot::boot_id;
+use crate::clock;
 use crate::journal::{Exclusive, Header, Sandbox, Unrestored};
 use crate::kernel::{DeviceLinks, KernelError, LinkChange};
 use crate::operation::{Context, Failure, Note};
@@ -92,11 +93,19 @@ pub(in crate::operation) fn restore(
     };
     let (key, journal) = (header.key(), &context.host.journal);
     let free = addresses(&header.attachments, is_free);
-    let is_ours = |device: PciAddress| journal.has(&key, &Exclusive::Device(device));
-    let before = sandbox.baseline.iter();
-    let before: Vec<&DeviceState> = before
-        .filter(|it| free.contains(&it.device) && is_ours(it.device))
-        .collect();
+    let mut before = Vec::new();
+    for state in sandbox
+        .baseline
+        .iter()
+        .filter(|it| free.contains(&it.device))
+    {
+        match journal.has(&key, &Exclusive::Device(state.device)) {
+            Ok(true) => before.push(state),
+            Ok(false) => {}
+            // Without this check, the DEL would succeed and forget the device's earlier state.
+            Err(cause) => return vec![cause.into()],
+        }
+    }
     if before.is_empty() {
         return Vec::new();
     }
@@ -158,17 +167,17 @@ impl<'a> Restoring<'a> {
     fn run(self) -> Result<Left<'a>, KernelError> {
         let mut links = (self.context.host.devices)(None)?;
         let owed = self.bring_home();
-        let until = self.context.deadline.min(Instant::now() + PATIENCE);
+        let until = self.context.deadline.min(clock::now() + PATIENCE);
         let mut now = self.settled(links.as_mut(), until)?;
         let mut refused: Vec<Refused<'a>> = Vec::new();
         let mut rounds = 0;
         loop {
             let compared = self.compare(&now);
             let open = open(&compared, &refused);
-            let may_wait = rounds < ROUNDS && Instant::now() < until;
+            let may_wait = rounds < ROUNDS && clock::now() < until;
             if open.is_empty() && may_wait && forgive(&mut refused) {
                 // The device may be busy for a moment, for example after a reset by its driver.
-                std::thread::sleep(PAUSE);
+                clock::sleep(PAUSE);
                 continue;
             }
             if open.is_empty() || rounds == ROUNDS {
@@ -202,8 +211,8 @@ impl<'a> Restoring<'a> {
     /// Waits until the kernel has moved the interfaces back from deleted namespaces, but no longer
     /// than `until`. Then reads the devices.
     fn settled(&self, links: &mut dyn DeviceLinks, until: Instant) -> Result<States, KernelError> {
-        while Instant::now() < until && self.before.iter().any(|it| self.hardware.is_away(it)) {
-            std::thread::sleep(PAUSE);
+        while clock::now() < until && self.before.iter().any(|it| self.hardware.is_away(it)) {
+            clock::sleep(PAUSE);
         }
         self.read(links)
     }

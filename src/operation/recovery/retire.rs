@@ -1,9 +1,10 @@
 //! Detaches recorded sandboxes without a DEL from the runtime, when Jackfield is uninstalled.
 
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::boot::boot_id;
+use crate::clock;
 use crate::journal::{Header, Key, Lock, Lookup};
 use crate::kernel::PodNetns;
 use crate::operation::detach::{self, Detachment, recorded_netns};
@@ -55,7 +56,7 @@ pub fn retire(context: &Context<'_>, which: Which) -> Result<Retired, Failure> {
     let journal = &context.host.journal;
     let mut retired = Retired::default();
     for key in journal.keys()? {
-        let until = context.deadline.min(Instant::now() + PER_SANDBOX);
+        let until = context.deadline.min(clock::now() + PER_SANDBOX);
         let one = context.until(until);
         if let Err(failure) = retire_one(&one, key, which, &mut retired) {
             retired.failed.push(failure);

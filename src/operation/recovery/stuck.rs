@@ -11,8 +11,9 @@
 //! once DEL has succeeded.
 
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use crate::clock;
 use crate::cluster::{PodName, Question};
 use crate::cni::{NetworkConfig, PluginType};
 use crate::delegate::DelegateError;
@@ -89,7 +90,7 @@ fn of_today(
     attachment: &Attachment,
     pod: Option<&PodName>,
 ) -> Option<Attachment> {
-    let until = Instant::now() + ANSWERS_WITHIN;
+    let until = clock::now() + ANSWERS_WITHIN;
     if context.left() < ANSWERS_WITHIN
         || context
             .host

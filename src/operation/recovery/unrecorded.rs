@@ -9,11 +9,12 @@
 //! ```
 
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::value::RawValue;
 
 use crate::boot::boot_id;
+use crate::clock;
 use crate::cluster::{Answer, Question};
 use crate::cni::{CniArgs, CniResult};
 use crate::journal::{CachedSandbox, Header, Key, MultusCache, Progress, Sandbox};
@@ -186,7 +187,7 @@ fn answer_at_once(context: &Context<'_>, inquiry: &Inquiry) -> Option<Answer> {
         kubelet: None,
         ..question
     });
-    let until = context.deadline.min(Instant::now() + AT_ONCE);
+    let until = context.deadline.min(clock::now() + AT_ONCE);
     let answer = inquiry::ask(context, question.as_ref(), until).ok()?;
     inquiry.check_identity(&answer).is_ok().then_some(answer)
 }

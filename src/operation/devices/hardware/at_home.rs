@@ -2,12 +2,13 @@
 //! functions, the device must be a virtual function. The interface of a virtual function must be in
 //! the host's network namespace.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use device_info::PciAddress;
 
 use super::{DeviceProblem, Hardware, States, creates_interfaces};
 use crate::baseline::DeviceState;
+use crate::clock;
 use crate::kernel::placed_devices;
 use crate::plan::{Attachment, PlanError, Reason};
 use crate::verify::sriov_plugins;
@@ -81,7 +82,7 @@ impl Hardware<'_> {
         if state.netdev.is_some() || state.physical.is_none() {
             return Ok(());
         }
-        let until = Instant::now() + COMES_HOME_WITHIN;
+        let until = clock::now() + COMES_HOME_WITHIN;
         let is_sriov = sriov_plugins(&attachment.config).next().is_some();
         loop {
             let Some(function) = self.sysfs.pci_function(state.device) else {
@@ -100,14 +101,14 @@ impl Hardware<'_> {
             if !is_sriov {
                 return Ok(());
             }
-            if Instant::now() >= until {
+            if clock::now() >= until {
                 return Err(DeviceProblem::LostInterface {
                     device: state.to_string(),
                     driver: driver.to_owned(),
                 }
                 .into());
             }
-            std::thread::sleep(PAUSE);
+            clock::sleep(PAUSE);
         }
     }
 }

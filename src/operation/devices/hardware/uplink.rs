@@ -11,6 +11,7 @@ use std::time::Instant;
 use named::named;
 
 use super::{DeviceProblem, Hardware};
+use crate::clock;
 use crate::kernel::{DeviceLinks, KernelError, Link};
 use crate::plan::{Attachment, Reason};
 
@@ -135,7 +136,7 @@ impl Hardware<'_> {
         until: Instant,
     ) -> Result<(), Reason> {
         for named in named(attachment)? {
-            if Instant::now() >= until {
+            if clock::now() >= until {
                 return Err(Reason::NoTime);
             }
             if named.value.is_empty() {

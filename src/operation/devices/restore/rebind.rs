@@ -3,10 +3,11 @@
 
 use std::fs;
 use std::io;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::{PAUSE, Restoring};
 use crate::baseline::{DeviceState, Repair, compare};
+use crate::clock;
 use crate::kernel::{DeviceLinks, KernelError, NetlinkError};
 
 /// How long a driver may take to recreate the interface.
@@ -36,12 +37,12 @@ impl Restoring<'_> {
             unbound => unbound.map_err(refused)?,
         }
         fs::write(folder.join("bind"), &address).map_err(refused)?;
-        let until = self.context.deadline.min(Instant::now() + MADE_WITHIN);
+        let until = self.context.deadline.min(clock::now() + MADE_WITHIN);
         loop {
             let states = self.hardware.states(&[before.device], links)?;
             let is = states.devices.first();
             let is_made = is.is_some_and(|is| is.netdev.is_some());
-            if is_made || Instant::now() >= until {
+            if is_made || clock::now() >= until {
                 let comparison = is.map(|is| compare(before, is)).unwrap_or_default();
                 let mut repairs = comparison.repairs.iter();
                 return match repairs.find(|it| matches!(it, Repair::Rebind { .. })) {
@@ -49,7 +50,7 @@ impl Restoring<'_> {
                     None => Ok(()),
                 };
             }
-            std::thread::sleep(PAUSE);
+            clock::sleep(PAUSE);
         }
     }
 }

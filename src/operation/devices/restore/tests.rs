@@ -415,3 +415,19 @@ fn copy(from: &Path, to: &Path) {
         }
     }
 }
+
+/// Otherwise the DEL would forget the earlier state of a device that it has not restored.
+#[test]
+fn an_unreadable_reservation_is_owed() {
+    let lab = Lab::new();
+    let link = lab.dir.path().join("journal/exclusive");
+    let link = link.join(format!("device-{VF}"));
+    let outcome = lab.with(
+        |lab| lab.function(|vf| vf.trust = Some(true)),
+        |_| {
+            std::fs::remove_file(&link).unwrap();
+            std::fs::write(&link, "").unwrap();
+        },
+    );
+    outcome.assert_owes("cannot be read");
+}

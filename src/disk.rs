@@ -1,0 +1,130 @@
+//! Operations on the files of the journal and of the locks. In unit tests, a
+//! [machine](crate::machine) can refuse, lose or tear each change.
+
+use std::fs::{self, DirEntry, File, OpenOptions, TryLockError};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+use crate::machine::{Operation, Verdict, judge};
+
+/// Runs `act` unless the machine of a unit test decides otherwise.
+fn unless_judged(operation: Operation<'_>, act: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+    match judge(operation) {
+        Verdict::Proceed => act(),
+        #[cfg(test)]
+        Verdict::Refuse(cause) => Err(cause),
+        #[cfg(test)]
+        Verdict::Pretend => Ok(()),
+    }
+}
+
+/// Opens or creates a file for writing.
+///
+/// # Errors
+/// The error of the file system.
+pub(crate) fn open(options: &OpenOptions, path: &Path) -> io::Result<File> {
+    unless_judged(Operation::Open(path), || Ok(()))?;
+    options.open(path)
+}
+
+/// Writes `bytes` in one system call. Returns how many bytes the file accepted.
+///
+/// # Errors
+/// The error of the file system.
+pub(crate) fn write(mut file: &File, bytes: &[u8]) -> io::Result<usize> {
+    match judge(Operation::Write(file, bytes)) {
+        Verdict::Proceed => file.write(bytes),
+        #[cfg(test)]
+        Verdict::Refuse(cause) => Err(cause),
+        #[cfg(test)]
+        Verdict::Pretend => Ok(bytes.len()),
+    }
+}
+
+/// Renames a file, and replaces the file `to` if there is one.
+///
+/// # Errors
+/// The error of the file system.
+pub(crate) fn rename(from: &Path, to: &Path) -> io::Result<()> {
+    unless_judged(Operation::Rename(from, to), || fs::rename(from, to))
+}
+
+/// Removes a file or a symbolic link.
+///
+/// # Errors
+/// The error of the file system.
+pub(crate) fn remove(path: &Path) -> io::Result<()> {
+    unless_judged(Operation::Remove(path), || fs::remove_file(path))
+}
+
+/// Creates the symbolic link `path`.
+///
+/// # Errors
+/// The error of the file system.
+pub(crate) fn link(target: impl AsRef<Path>, path: &Path) -> io::Result<()> {
+    let link = || std::os::unix::fs::symlink(target, path);
+    unless_judged(Operation::Link(path), link)
+}
+
+/// Reads the rest of a file that was opened with `options`.
+///
+/// # Errors
+/// The error of the file system.
+pub(crate) fn read(options: &OpenOptions, path: &Path) -> io::Result<Vec<u8>> {
+    unless_judged(Operation::Read(path), || Ok(()))?;
+    let mut bytes = Vec::with_capacity(8 << 10);
+    options.open(path)?.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Returns the target of a symbolic link.
+///
+/// # Errors
+/// The error of the file system.
+pub(crate) fn read_link(path: &Path) -> io::Result<PathBuf> {
+    unless_judged(Operation::Read(path), || Ok(()))?;
+    fs::read_link(path)
+}
+
+/// Lists a directory.
+///
+/// # Errors
+/// The error of the file system.
+pub(crate) fn list(dir: &Path) -> io::Result<Vec<DirEntry>> {
+    unless_judged(Operation::Read(dir), || Ok(()))?;
+    let entries: io::Result<Vec<DirEntry>> = fs::read_dir(dir)?.collect();
+    #[cfg(test)]
+    let entries = entries.map(in_order);
+    entries
+}
+
+/// The entries of a directory come in no order. A simulation needs the same order in each run.
+#[cfg(test)]
+fn in_order(mut entries: Vec<DirEntry>) -> Vec<DirEntry> {
+    if crate::machine::current().is_some() {
+        entries.sort_by_key(DirEntry::file_name);
+    }
+    entries
+}
+
+/// Locks a file (`flock`) if no other open file description holds the lock.
+///
+/// # Errors
+/// `WouldBlock` if the lock is taken, or the error of the file system.
+pub(crate) fn try_lock(file: &File) -> Result<(), TryLockError> {
+    match judge(Operation::Lock(file)) {
+        Verdict::Proceed => file.try_lock(),
+        #[cfg(test)]
+        Verdict::Refuse(cause) => Err(TryLockError::Error(cause)),
+        #[cfg(test)]
+        Verdict::Pretend => Ok(()),
+    }
+}
+
+/// Unlocks a file.
+///
+/// # Errors
+/// The error of the file system.
+pub(crate) fn unlock(file: &File) -> io::Result<()> {
+    unless_judged(Operation::Unlock(file), || file.unlock())
+}

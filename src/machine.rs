@@ -1,0 +1,128 @@
+//! Lets a unit test put a simulated machine in place of the clocks, the disk and the boot of this
+//! process. In all other builds, the functions of this module do nothing.
+//!
+//! The verbs then run unchanged under conditions that a real machine shows too rarely: a disk that
+//! loses what it has acknowledged, a power loss between two writes, a clock that jumps.
+
+use std::fs::File;
+#[cfg(test)]
+use std::io;
+use std::path::Path;
+
+#[cfg(test)]
+pub(crate) use simulated::{Machine, current, on};
+
+/// One operation on a file of the journal or of a lock.
+#[derive(Debug, Clone, Copy)]
+#[cfg_attr(
+    not(test),
+    allow(dead_code, reason = "only a simulated machine reads the fields")
+)]
+pub(crate) enum Operation<'a> {
+    /// Opens or creates a file for writing.
+    Open(&'a Path),
+    /// Writes to an open file, which may accept only a part.
+    Write(&'a File, &'a [u8]),
+    /// Renames a file, and replaces the file with the new name if there is one.
+    Rename(&'a Path, &'a Path),
+    /// Removes a file or a symbolic link.
+    Remove(&'a Path),
+    /// Creates a symbolic link.
+    Link(&'a Path),
+    /// Reads a file, a symbolic link or a directory.
+    Read(&'a Path),
+    /// Locks an open file.
+    Lock(&'a File),
+    /// Unlocks an open file.
+    Unlock(&'a File),
+}
+
+/// What the machine makes of an operation.
+pub(crate) enum Verdict {
+    /// The operation takes place.
+    Proceed,
+    /// The operation reports this error.
+    #[cfg(test)]
+    Refuse(io::Error),
+    /// The operation reports success, but changes nothing.
+    #[cfg(test)]
+    Pretend,
+}
+
+/// Asks the machine of a unit test about an operation.
+#[cfg(test)]
+pub(crate) fn judge(operation: Operation<'_>) -> Verdict {
+    current().map_or(Verdict::Proceed, |machine| machine.disk(operation))
+}
+
+#[cfg(not(test))]
+pub(crate) const fn judge(_: Operation<'_>) -> Verdict {
+    Verdict::Proceed
+}
+
+#[cfg(test)]
+mod simulated {
+    use std::cell::RefCell;
+    use std::fs::File;
+    use std::path::Path;
+    use std::rc::Rc;
+    use std::time::{Duration, Instant, SystemTime};
+
+    use super::{Operation, Verdict};
+
+    /// A simulated machine.
+    pub(crate) trait Machine {
+        /// The time of the monotonic clock.
+        fn now(&self) -> Instant;
+
+        /// The time of day.
+        fn time_of_day(&self) -> SystemTime;
+
+        /// Blocks the calling thread until the monotonic clock has advanced by `pause`.
+        fn sleep(&self, pause: Duration);
+
+        /// The ID of the current boot.
+        fn boot_id(&self) -> String;
+
+        /// Decides about an operation on a file of the journal or of a lock.
+        fn disk(&self, operation: Operation<'_>) -> Verdict;
+
+        /// The inode number of the network namespace for which the file at `path` stands; `None` if
+        /// the file stands for no namespace.
+        fn netns(&self, path: &Path) -> Option<u64>;
+
+        /// The ID of the process that the calling thread simulates.
+        fn process_id(&self) -> u32;
+
+        /// Whether the process `pid` runs.
+        fn is_running(&self, pid: i32) -> bool;
+
+        /// The orphaned delegates that hold the lock of `file`.
+        fn orphans(&self, file: &File) -> Vec<i32>;
+
+        /// Kills orphaned delegates.
+        fn kill(&self, orphans: &[i32]);
+    }
+
+    thread_local! {
+        static MACHINE: RefCell<Option<Rc<dyn Machine>>> = const { RefCell::new(None) };
+    }
+
+    /// Returns the machine that the calling thread runs on, if it is simulated.
+    pub(crate) fn current() -> Option<Rc<dyn Machine>> {
+        MACHINE.with_borrow(Clone::clone)
+    }
+
+    /// Runs `act` on a simulated machine. Calls must not be nested.
+    pub(crate) fn on<T>(machine: Rc<dyn Machine>, act: impl FnOnce() -> T) -> T {
+        struct Reset;
+        impl Drop for Reset {
+            fn drop(&mut self) {
+                MACHINE.set(None);
+            }
+        }
+        MACHINE.set(Some(machine));
+        let _reset = Reset;
+        act()
+    }
+}

@@ -1,0 +1,255 @@
+//! Deterministic simulation of the verbs. The verbs run unchanged on a simulated machine: kernel,
+//! delegates, cluster, kubelet, clocks and disk are simulated, up to 30 calls run at a time in an
+//! order that depends only on the seed, and calls are killed at any step.
+//!
+//! ```text
+//! JACKFIELD_SIMULATION_SEED=7 cargo test --lib simulation -- --nocapture    replays one world
+//! JACKFIELD_SIMULATION_PODS=1000000 cargo test --lib simulation             simulates so many pods
+//! ```
+
+mod baton;
+mod call;
+mod cluster;
+mod conditions;
+mod delegates;
+mod disk;
+mod history;
+mod housekeeping;
+mod invariants;
+mod kernel;
+mod machine;
+mod mutants;
+mod place;
+mod plugins;
+mod pool;
+mod running_pod;
+mod scheduler;
+mod simulated;
+mod virtual_function;
+mod work;
+mod workload;
+mod world;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use conditions::Conditions;
+use mutants::Mutant;
+use place::Place;
+use pool::Pool;
+use scheduler::Scheduler;
+use simulated::Simulation;
+use world::Figures;
+
+/// Runs one world after another in the same directories.
+struct Runner {
+    place: Arc<Place>,
+    pool: Pool,
+}
+
+/// The outcome of one world.
+struct Ran {
+    figures: Figures,
+    wrong: Vec<String>,
+    trace: u64,
+}
+
+impl Runner {
+    fn new() -> Runner {
+        Runner {
+            place: Arc::new(Place::new()),
+            pool: Pool::default(),
+        }
+    }
+
+    fn run(&self, seed: u64, mutant: Option<Mutant>, is_verbose: bool) -> Ran {
+        self.run_in(seed, mutant, mutant, is_verbose)
+    }
+
+    /// Runs a world in the conditions in which the broken rule `favoured` matters.
+    fn run_in(
+        &self,
+        seed: u64,
+        favoured: Option<Mutant>,
+        mutant: Option<Mutant>,
+        is_verbose: bool,
+    ) -> Ran {
+        self.place.clear();
+        let conditions = Conditions::of(&mut fastrand::Rng::with_seed(seed));
+        let conditions = match favoured {
+            Some(mutant) => mutant.favour(conditions),
+            None => conditions,
+        };
+        if is_verbose {
+            println!("seed {seed}: {conditions:?}");
+        }
+        let scheduler = Scheduler::new(self.pool.clone(), seed, conditions.steadiness);
+        let scheduler = Arc::new(scheduler);
+        let place = Arc::clone(&self.place);
+        let sim = Simulation::new(
+            Arc::clone(&scheduler),
+            place,
+            conditions,
+            mutant,
+            is_verbose,
+        );
+        let sim = Arc::new(sim);
+        let own = Arc::clone(&sim);
+        scheduler.spawn(move |task| housekeeping::run_world(&own, task));
+        scheduler.run();
+        let (trace, steps) = scheduler.trace();
+        let mut world = sim.world();
+        let mut figures = world.figures;
+        (figures.worlds, figures.steps) = (1, steps);
+        Ran {
+            figures,
+            wrong: std::mem::take(&mut world.wrong),
+            trace,
+        }
+    }
+}
+
+/// Runs worlds on all processors until `is_enough` of the pods so far. Returns the figures, and the
+/// first world that breaks a rule.
+fn run_worlds(
+    first: u64,
+    mutant: Option<Mutant>,
+    is_enough: impl Fn(u64) -> bool + Sync,
+) -> (Figures, Option<(u64, Vec<String>)>) {
+    let next = AtomicU64::new(first);
+    let pods = AtomicU64::new(0);
+    let is_over = AtomicU64::new(u64::MAX);
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let work = || {
+        let runner = Runner::new();
+        let (mut figures, mut found) = (Figures::default(), None);
+        while !is_enough(pods.load(Ordering::Relaxed)) {
+            let seed = next.fetch_add(1, Ordering::Relaxed);
+            if seed > is_over.load(Ordering::Relaxed) {
+                break;
+            }
+            let ran = runner.run(seed, mutant, false);
+            pods.fetch_add(ran.figures.pods, Ordering::Relaxed);
+            figures.add(&ran.figures);
+            if !ran.wrong.is_empty() {
+                is_over.fetch_min(seed, Ordering::Relaxed);
+                found = Some((seed, ran.wrong));
+                break;
+            }
+        }
+        (figures, found)
+    };
+    std::thread::scope(|scope| {
+        let running: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        let mut all = Figures::default();
+        let mut found: Option<(u64, Vec<String>)> = None;
+        for one in running {
+            let (figures, wrong) = one.join().unwrap();
+            all.add(&figures);
+            let is_first = |(seed, _): &(u64, _)| found.as_ref().is_none_or(|it| seed < &it.0);
+            if let Some(wrong) = wrong.filter(is_first) {
+                found = Some(wrong);
+            }
+        }
+        (all, found)
+    })
+}
+
+fn variable(name: &str) -> Option<u64> {
+    let text = std::env::var(name).ok()?;
+    Some(
+        text.parse()
+            .unwrap_or_else(|_| panic!("{name}={text} is no number")),
+    )
+}
+
+fn report(seed: u64, wrong: &[String]) -> String {
+    format!(
+        "{}\nreplay: JACKFIELD_SIMULATION_SEED={seed} cargo test --lib simulation -- --nocapture",
+        wrong.join("\n")
+    )
+}
+
+#[test]
+fn no_seed_breaks_a_rule() {
+    if let Some(seed) = variable("JACKFIELD_SIMULATION_SEED") {
+        let ran = Runner::new().run(seed, None, true);
+        assert!(ran.wrong.is_empty(), "{}", report(seed, &ran.wrong));
+        return;
+    }
+    let wanted = variable("JACKFIELD_SIMULATION_PODS");
+    let first = variable("JACKFIELD_SIMULATION_FIRST").unwrap_or(1);
+    let begun = Instant::now();
+    let is_enough = |pods: u64| match wanted {
+        Some(wanted) => pods >= wanted,
+        None => begun.elapsed() > Duration::from_secs(30),
+    };
+    let (figures, found) = run_worlds(first, None, is_enough);
+    let took = begun.elapsed().as_secs_f64();
+    let Figures {
+        pods,
+        worlds,
+        calls,
+        kills,
+        orphans,
+        power_losses,
+        disk_faults,
+        delegate_faults,
+        steps,
+        ..
+    } = figures;
+    println!(
+        "{pods} pods in {worlds} worlds in {took:.1} s ({:.0} pods/s): {calls} calls, {steps} steps, \
+         {kills} kills, {orphans} orphans, {power_losses} power losses, {disk_faults} disk faults, \
+         {delegate_faults} delegate faults",
+        pods as f64 / took
+    );
+    if let Some((seed, wrong)) = found {
+        panic!("{}", report(seed, &wrong));
+    }
+}
+
+#[test]
+fn a_seed_decides_everything() {
+    let runner = Runner::new();
+    for seed in 1..=15 {
+        let (one, other) = (runner.run(seed, None, false), runner.run(seed, None, false));
+        assert_eq!(one.trace, other.trace, "seed {seed}");
+    }
+}
+
+/// The most worlds within which the simulation must find a broken rule.
+const FOUND_WITHIN: u64 = 150;
+
+#[test]
+fn each_broken_rule_is_found() {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let runner = Runner::new();
+        let mut missed = Vec::new();
+        while let Some(&mutant) = Mutant::ALL.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let mut seeds = 1..=FOUND_WITHIN;
+            let found = seeds.find_map(|seed| {
+                let wrong = runner.run(seed, Some(mutant), false).wrong;
+                Some((seed, wrong.into_iter().next()?))
+            });
+            match found {
+                Some((seed, rule)) => {
+                    println!("{mutant:?}: seed {seed}: {rule}");
+                    let intact = runner.run_in(seed, Some(mutant), None, false).wrong;
+                    assert!(intact.is_empty(), "{mutant:?}: seed {seed}: {intact:?}");
+                }
+                None => missed.push(mutant),
+            }
+        }
+        missed
+    };
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let missed: Vec<Mutant> = std::thread::scope(|scope| {
+        let running: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        let missed = running.into_iter().map(|one| one.join().unwrap());
+        missed.flatten().collect()
+    });
+    assert!(missed.is_empty(), "the simulation does not find {missed:?}");
+}

@@ -1,0 +1,34 @@
+//! Passes the permission to run from thread to thread.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::Thread;
+
+/// The permission of one thread to run.
+#[derive(Default)]
+pub(super) struct Baton {
+    is_here: AtomicBool,
+    thread: OnceLock<Thread>,
+}
+
+impl Baton {
+    /// Names the calling thread as the one that waits.
+    pub(super) fn hold(&self) {
+        let _ = self.thread.set(std::thread::current());
+    }
+
+    /// Lets the thread run.
+    pub(super) fn pass(&self) {
+        self.is_here.store(true, Ordering::SeqCst);
+        if let Some(thread) = self.thread.get() {
+            thread.unpark();
+        }
+    }
+
+    /// Waits until the thread may run.
+    pub(super) fn wait(&self) {
+        while !self.is_here.swap(false, Ordering::SeqCst) {
+            std::thread::park();
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! What happens beside the pods: STATUS and GC, changes of the clock, a full disk and the power loss.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::call::{Job, Outcome, run};
+use super::invariants;
+use super::scheduler::TaskId;
+use super::simulated::Simulation;
+use super::workload::{Life, TROUBLED};
+use crate::cni::Verb;
+
+/// The most rounds of STATUS after which every failed detachment has been retried.
+const MOST_ROUNDS: u32 = 60;
+/// The most GCs that may fail after the faults have ended.
+const MOST_COLLECTIONS: u32 = 5;
+
+/// Runs a whole world.
+pub(super) fn run_world(sim: &Arc<Simulation>, task: TaskId) {
+    let slots = sim.conditions.at_once.min(sim.conditions.pods);
+    sim.world().lives = slots as usize;
+    let mut tasks = Vec::new();
+    for slot in 0..slots {
+        let own = Arc::clone(sim);
+        let pods = (slot..sim.conditions.pods).step_by(slots as usize).count();
+        tasks.push(sim.scheduler.spawn(move |task| {
+            let pause = own.milliseconds(1000);
+            own.scheduler.sleep(task, pause);
+            for _ in 0..pods {
+                Life { sim: &own, task }.live();
+            }
+            own.world().lives -= 1;
+        }));
+    }
+    if let Some(after) = sim.conditions.power_loss {
+        let own = Arc::clone(sim);
+        tasks.push(sim.scheduler.spawn(move |task| {
+            own.scheduler.sleep(task, after);
+            lose_power(&own);
+        }));
+    }
+    keep_house(sim, task);
+    for other in tasks {
+        sim.scheduler.join(task, other);
+    }
+    finish(sim, task);
+}
+
+/// Calls STATUS and GC until all pods have ended.
+fn keep_house(sim: &Arc<Simulation>, task: TaskId) {
+    let refuses_from = sim.milliseconds(30_000);
+    let refuses_until = refuses_from + sim.milliseconds(20_000);
+    while sim.world().lives > 0 {
+        let pause = sim.milliseconds(4000);
+        sim.scheduler.sleep(task, pause);
+        let now = sim.scheduler.now();
+        let is_full = sim.conditions.has_full_disk && (refuses_from..refuses_until).contains(&now);
+        {
+            let mut world = sim.world();
+            world.is_calm |= now > TROUBLED;
+            world.disk_refuses = is_full;
+        }
+        if sim.conditions.clock_jumps && sim.happens(1, 10) {
+            let by = i64::from(sim.below(4000)) - 2000;
+            sim.world().clock_change += by;
+        }
+        status(sim, task);
+        if sim.happens(1, 6) {
+            collect(sim, task);
+        }
+    }
+}
+
+fn status(sim: &Arc<Simulation>, task: TaskId) -> Outcome {
+    let job = Job::Verb {
+        verb: Verb::Status,
+        container: String::new(),
+        netns: None,
+    };
+    run(sim, task, &job)
+}
+
+/// Calls GC with the sandboxes that run.
+fn collect(sim: &Arc<Simulation>, task: TaskId) -> Outcome {
+    let kept = {
+        let world = sim.world();
+        let kept = world.sandboxes.iter();
+        let kept = kept.filter(|(_, it)| it.attached_since.is_some() || it.is_adding);
+        kept.map(|(container, _)| container.clone()).collect()
+    };
+    run(sim, task, &Job::Collect(kept))
+}
+
+fn lose_power(sim: &Arc<Simulation>) {
+    sim.say(|| "the power is lost".to_owned());
+    let processes: Vec<TaskId> = {
+        let mut world = sim.world();
+        let place = Arc::clone(&sim.place);
+        world.lose_power(&place);
+        for view in world.sandboxes.values_mut() {
+            view.attached_since = None;
+        }
+        std::mem::take(&mut world.processes).into_values().collect()
+    };
+    sim.scheduler.kill(&processes);
+    sim.history.lock().unwrap().lose_power(sim);
+}
+
+/// Ends all faults, lets Jackfield retry what it owes, calls GC and checks that nothing is left.
+fn finish(sim: &Arc<Simulation>, task: TaskId) {
+    {
+        let mut world = sim.world();
+        (world.is_calm, world.disk_refuses) = (true, false);
+    }
+    for _ in 0..MOST_ROUNDS {
+        if invariants::is_settled(sim) {
+            break;
+        }
+        sim.scheduler.sleep(task, Duration::from_secs(120));
+        status(sim, task);
+    }
+    invariants::after_retries(sim);
+    for round in 0.. {
+        match collect(sim, task) {
+            Outcome::Success => break,
+            outcome if round == MOST_COLLECTIONS => {
+                sim.world().breaks(format!("GC still fails: {outcome:?}"));
+                break;
+            }
+            _ => sim.scheduler.sleep(task, Duration::from_secs(30)),
+        }
+    }
+    invariants::at_the_end(sim);
+}

@@ -1,0 +1,102 @@
+//! What must hold after a world: nothing is left on the node and in the journal.
+
+use std::fs;
+use std::path::Path;
+
+use super::simulated::Simulation;
+use crate::journal::record;
+
+/// The names of the files in a folder of the journal. Leaves out files of detached sandboxes that the
+/// disk did not remove, and that a power loss has damaged or brought back. Nothing removes such a
+/// file, and it does no harm.
+fn files(sim: &Simulation, folder: &str) -> Vec<String> {
+    let entries = fs::read_dir(sim.place.journal().join(folder));
+    let names = entries.into_iter().flatten().flatten();
+    let world = sim.world();
+    let is_of_power_loss = |name: &String| {
+        let container = name
+            .trim_start_matches('.')
+            .split('@')
+            .next()
+            .unwrap_or_default();
+        let is_changed = world.changed_files.contains(&format!("{folder}/{name}"))
+            || world.forgotten.contains(container);
+        let record = format!("sandboxes/{}", name.trim_start_matches('.'));
+        is_changed && !is_record(&sim.place.journal().join(record))
+    };
+    let names = names.map(|it| it.file_name().to_string_lossy().into_owned());
+    let mut names: Vec<String> = names.filter(|it| !is_of_power_loss(it)).collect();
+    names.sort();
+    names
+}
+
+/// Whether a file begins with a complete header.
+fn is_record(path: &Path) -> bool {
+    let bytes = fs::read(path).unwrap_or_default();
+    record::read(&bytes).next().is_some()
+}
+
+/// Whether no detachment is owed.
+pub(super) fn is_settled(sim: &Simulation) -> bool {
+    files(sim, "owed").iter().all(|name| name.starts_with('.'))
+}
+
+/// After all retries, only what a killed process or a power loss has left may be on record.
+pub(super) fn after_retries(sim: &Simulation) {
+    if !is_settled(sim) {
+        let owed = files(sim, "owed");
+        sim.world()
+            .breaks(format!("detachments are still owed: {owed:?}"));
+    }
+    let conditions = &sim.conditions;
+    let is_disk_good = conditions.disk_faults == 0 && !conditions.has_full_disk;
+    if is_disk_good && conditions.kills == 0 && conditions.power_loss.is_none() {
+        let records = files(sim, "sandboxes");
+        if !records.is_empty() {
+            sim.world()
+                .breaks(format!("no retry has detached {records:?}"));
+        }
+    }
+}
+
+/// After the last GC, nothing is left.
+pub(super) fn at_the_end(sim: &Simulation) {
+    let mut wrong = Vec::new();
+    for folder in ["sandboxes", "owed", "changes", "adopted", "unrestored"] {
+        let files = files(sim, folder);
+        if !files.is_empty() {
+            wrong.push(format!("{folder}/ still has {files:?}"));
+        }
+    }
+    let mut world = sim.world();
+    let world = &mut *world;
+    for (network, container, ifname) in world.leases.keys() {
+        // Without a usable record, a DEL detaches the cluster network, and what the cluster says that
+        // the pod selects now.
+        let is_unclear = sim.conditions.cluster_faults > 0 || world.reselected.contains(container);
+        let is_lost =
+            world.forgotten.contains(container) || world.damaged.contains(container) && is_unclear;
+        let is_lost = is_lost && network != "cluster";
+        if !is_lost && !world.given_up.contains(container) {
+            wrong.push(format!(
+                "{container} {ifname} still has a lease on {network}"
+            ));
+        }
+    }
+    for function in &world.functions {
+        if let Some(difference) = function.difference() {
+            wrong.push(format!("{}: {difference}", function.address));
+        }
+    }
+    for (name, netns) in &world.netns {
+        for link in &netns.links {
+            wrong.push(format!("{name} still has the link {}", link.link.name));
+        }
+    }
+    if !world.orphans.is_empty() || !world.processes.is_empty() {
+        let running = world.orphans.len() + world.processes.len();
+        // The process that calls this has ended.
+        wrong.push(format!("{running} processes still run"));
+    }
+    world.wrong.extend(wrong);
+}

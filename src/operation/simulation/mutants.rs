@@ -1,0 +1,162 @@
+//! Broken rules: each mutant breaks one rule of the journal or of the lock. The simulation must find
+//! each of them.
+
+use std::fs;
+use std::io::Write;
+
+use super::conditions::Conditions;
+use super::disk::cut;
+use super::machine::Process;
+use crate::machine::{Operation, Verdict};
+
+/// A rule that is broken on purpose.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mutant {
+    /// The header of a record is not written.
+    NoHeader,
+    /// The step `started` is not written.
+    NoStarted,
+    /// The step `attached` is not written.
+    NoAttached,
+    /// The step `baseline` is not written.
+    NoBaseline,
+    /// The step `complete` is not written.
+    NoComplete,
+    /// The marker of a failed detachment is not written.
+    NoOwed,
+    /// Nothing reserves devices and addresses.
+    NoExclusive,
+    /// A record stays after its sandbox is detached.
+    KeepsRecord,
+    /// A record is removed although a part of its sandbox is still attached.
+    ForgetsOwed,
+    /// The lock of a sandbox is always free.
+    FreeLock,
+    /// Delegates do not inherit the lock of their sandbox.
+    NotInherited,
+    /// A file is replaced in place, not by a rename.
+    InPlace,
+    /// A change of a running pod is not recorded before it begins.
+    NoPendingChange,
+}
+
+impl Mutant {
+    pub(super) const ALL: [Mutant; 13] = [
+        Mutant::NoHeader,
+        Mutant::NoStarted,
+        Mutant::NoAttached,
+        Mutant::NoBaseline,
+        Mutant::NoComplete,
+        Mutant::NoOwed,
+        Mutant::NoExclusive,
+        Mutant::KeepsRecord,
+        Mutant::ForgetsOwed,
+        Mutant::FreeLock,
+        Mutant::NotInherited,
+        Mutant::InPlace,
+        Mutant::NoPendingChange,
+    ];
+
+    /// Changes the conditions of a world so that the broken rule matters.
+    pub(super) fn favour(self, conditions: Conditions) -> Conditions {
+        let quiet = Conditions {
+            disk_faults: 0,
+            has_full_disk: false,
+            power_loss: None,
+            ..conditions.clone()
+        };
+        match self {
+            Mutant::NoOwed => Conditions {
+                kills: 0,
+                delegate_faults: 200,
+                runtime_gives_up: true,
+                ..quiet
+            },
+            Mutant::NotInherited | Mutant::InPlace | Mutant::NoPendingChange => Conditions {
+                kills: 40,
+                pods: 30,
+                at_once: 30,
+                ..quiet
+            },
+            _ => conditions,
+        }
+    }
+
+    /// The beginning of the JSON of the step that the mutant does not write.
+    fn lost_step(self) -> Option<&'static [u8]> {
+        Some(match self {
+            Mutant::NoHeader => b"{\"format\":",
+            Mutant::NoStarted => b"{\"started\":",
+            Mutant::NoAttached => b"{\"attached\":",
+            Mutant::NoBaseline => b"{\"baseline\":",
+            Mutant::NoComplete => b"\"complete\"",
+            _ => return None,
+        })
+    }
+}
+
+/// The number of bytes before the JSON of a line.
+const FRONT: usize = 18;
+
+/// Decides about an operation if a mutant breaks its rule.
+pub(super) fn judge(process: &Process, operation: &Operation<'_>) -> Option<Verdict> {
+    let mutant = process.sim.mutant?;
+    let place = &process.sim.place;
+    let journal = place.journal();
+    match *operation {
+        Operation::Write(_, bytes) => {
+            let json = bytes.get(FRONT..).unwrap_or_default();
+            let is_lost = mutant
+                .lost_step()
+                .is_some_and(|step| json.starts_with(step));
+            return is_lost.then_some(Verdict::Pretend);
+        }
+        Operation::Rename(from, to) => {
+            let is_pending = || {
+                let bytes = fs::read(from).unwrap_or_default();
+                let text = String::from_utf8_lossy(&bytes);
+                text.lines()
+                    .next()
+                    .unwrap_or_default()
+                    .contains("\"change\":{")
+            };
+            match mutant {
+                Mutant::NoOwed if to.starts_with(journal.join("owed")) => {
+                    return Some(Verdict::Pretend);
+                }
+                Mutant::ForgetsOwed if to.starts_with(journal.join("owed")) => {
+                    let name = to.file_name().unwrap_or_default();
+                    let _ = fs::remove_file(journal.join("sandboxes").join(name));
+                }
+                Mutant::NoPendingChange
+                    if to.starts_with(journal.join("sandboxes")) && is_pending() =>
+                {
+                    return Some(Verdict::Pretend);
+                }
+                Mutant::InPlace if to.starts_with(&journal) => {
+                    let bytes = fs::read(from).unwrap_or_default();
+                    let mut file = fs::File::create(to).unwrap();
+                    let end = cut(&process.sim, &bytes);
+                    let _ = file.write(&bytes[..end]);
+                    drop(file);
+                    if process.is_doomed() {
+                        process.kill();
+                    }
+                }
+                _ => {}
+            }
+        }
+        Operation::Link(_) if mutant == Mutant::NoExclusive => return Some(Verdict::Pretend),
+        Operation::Remove(path)
+            if mutant == Mutant::KeepsRecord && path.starts_with(journal.join("sandboxes")) =>
+        {
+            return Some(Verdict::Pretend);
+        }
+        Operation::Lock(file) if mutant == Mutant::FreeLock => {
+            let is_turn = file.metadata().is_ok_and(|it| it.is_dir());
+            return (!is_turn).then_some(Verdict::Pretend);
+        }
+        _ => {}
+    }
+    None
+}
