@@ -21,6 +21,7 @@ use std::path::{Path, PathBuf};
 use device_info::{Guid, PciAddress};
 use ring::digest::{SHA256, digest};
 
+use super::files::entries;
 use super::steps::{Header, Sandbox};
 use super::{Journal, JournalError, Key, RecordError, Turn};
 use crate::disk;
@@ -153,6 +154,33 @@ impl Journal {
                 let _ = disk::remove(&self.link(&what));
             }
         }
+    }
+
+    /// Whether a link leads to a record that does not exist, so that the link reserves nothing.
+    pub fn has_stale_links(&self) -> bool {
+        self.stale_links().next().is_some()
+    }
+
+    /// Removes every link to a record that does not exist.
+    ///
+    /// The caller holds the [`Turn`], so no other process replaces a link after this call has read
+    /// it.
+    pub fn sweep_links(&self, _turn: &Turn) {
+        for link in self.stale_links() {
+            let _ = fs::remove_file(link);
+        }
+    }
+
+    fn stale_links(&self) -> impl Iterator<Item = PathBuf> {
+        let links = entries(&self.dir.join(FOLDER)).unwrap_or_default();
+        let links = links.into_iter().map(|entry| entry.path());
+        links.filter(|link| {
+            let record = fs::read_link(link).map(|name| self.sandboxes().join(name));
+            record.is_ok_and(|record| {
+                let found = fs::symlink_metadata(record);
+                found.is_err_and(|cause| cause.kind() == io::ErrorKind::NotFound)
+            })
+        })
     }
 
     /// Whether `what` is reserved for the sandbox `key`.

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 
 use self::holders::{end, holders, holds};
-use super::files::options;
+use super::files::{entries, options};
 use super::key;
 use crate::boot;
 use crate::clock;
@@ -30,6 +30,8 @@ use crate::private_dir;
 
 pub use self::error::LockError;
 
+/// The ending of a lock's file.
+const ENDING: &str = "lock";
 /// The first pause between two attempts. Each further pause is twice as long.
 const FIRST_PAUSE: Duration = Duration::from_micros(500);
 /// The longest pause between two attempts.
@@ -123,6 +125,26 @@ impl Lock {
         Lock { file, path }.claim().ok()
     }
 
+    /// Removes the file of every lock in `dir` that is free. A call that was killed before it wrote
+    /// a record leaves such a file, and so does a call that the kernel did not let remove the file.
+    pub fn sweep(dir: &Path) {
+        if private_dir::check(dir).is_err() {
+            return;
+        }
+        for entry in entries(dir).unwrap_or_default() {
+            let path = entry.path();
+            if path.extension().is_none_or(|end| end != ENDING) {
+                continue;
+            }
+            let Ok(file) = options().read(true).write(true).open(&path) else {
+                continue;
+            };
+            if file.try_lock().is_ok() && is_at(&file, &path) {
+                drop(Lock { file, path }.claim());
+            }
+        }
+    }
+
     /// Records this process as the owner, and lets delegates inherit the lock.
     fn claim(self) -> io::Result<Lock> {
         fcntl(&self.file, FcntlArg::F_SETFD(FdFlag::empty()))?;
@@ -179,7 +201,7 @@ impl Turn {
 }
 
 fn path(dir: &Path, container: &ContainerId) -> PathBuf {
-    dir.join(format!("{}.lock", key::short(container)))
+    dir.join(format!("{}.{ENDING}", key::short(container)))
 }
 
 fn open(dir: &Path, path: &Path) -> io::Result<File> {

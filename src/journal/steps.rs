@@ -185,7 +185,7 @@ pub struct Sandbox {
     /// Whether the ADD attached and verified every attachment.
     pub complete: bool,
     /// Whether steps may be missing because a line is incomplete or damaged, or because a reboot
-    /// interrupted the ADD. Every intended attachment may then have been started.
+    /// interrupted the ADD or a change. Every intended attachment may then have been started.
     pub is_torn: bool,
 }
 
@@ -214,7 +214,8 @@ impl Sandbox {
         for record in records {
             sandbox.apply(serde_json::from_slice(record)?);
         }
-        sandbox.is_torn |= !sandbox.complete && sandbox.header.boot != boot_id();
+        let is_at_work = !sandbox.complete || sandbox.header.change.is_some();
+        sandbox.is_torn |= is_at_work && sandbox.header.boot != boot_id();
         Ok(sandbox)
     }
 

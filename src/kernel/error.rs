@@ -41,6 +41,19 @@ pub enum KernelError {
     Capabilities(Vec<&'static str>),
 }
 
+impl KernelError {
+    /// Whether the request may succeed later, because its failure does not depend on its object.
+    #[must_use]
+    pub fn is_passing(&self) -> bool {
+        match self {
+            Self::Netns(cause) => cause.is_shortage(),
+            Self::Socket(_) => true,
+            Self::Request { source, .. } => source.is_passing(),
+            Self::NoInterface { .. } | Self::NoNextHop(_) | Self::Capabilities(_) => false,
+        }
+    }
+}
+
 /// Why a request failed.
 #[derive(Debug, Error)]
 pub enum NetlinkError {
@@ -74,6 +87,13 @@ impl NetlinkError {
             source,
             explanation,
         }
+    }
+
+    /// Returns whether the request may succeed later: nothing answered it, or memory was short.
+    fn is_passing(&self) -> bool {
+        !matches!(self, Self::Refused { .. })
+            || self.is_errno(nix::libc::ENOMEM)
+            || self.is_errno(nix::libc::ENOBUFS)
     }
 
     /// Returns whether the kernel refused the request with this error number.

@@ -64,6 +64,22 @@ pub enum NetnsError {
     NotEntered(PathBuf, #[source] io::Error),
 }
 
+impl NetnsError {
+    /// Whether the node or this process lacks descriptors or memory. The namespace may then exist,
+    /// although it cannot be opened now.
+    #[must_use]
+    pub fn is_shortage(&self) -> bool {
+        let (Self::Unreadable(_, cause) | Self::NotEntered(_, cause)) = self else {
+            return false;
+        };
+        let number = cause.raw_os_error().map(Errno::from_raw);
+        matches!(
+            number,
+            Some(Errno::EMFILE | Errno::ENFILE | Errno::ENOMEM | Errno::EINTR)
+        )
+    }
+}
+
 /// The kind of a path that is not a network namespace.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PathKind {

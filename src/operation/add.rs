@@ -178,7 +178,7 @@ fn settle_earlier(context: &Context<'_>, key: &Key) -> Result<(), Failure> {
         Lookup::Absent | Lookup::Quarantined(_) => return Ok(()),
     };
     let header = &sandbox.header;
-    let is_alive = detach::recorded_netns(header, Path::new(&header.netns)).is_some();
+    let is_alive = detach::recorded_netns(header, Path::new(&header.netns))?.is_some();
     let is_owed = context.host.journal.owed(key).is_some()
         || sandbox.progress.iter().any(|attached| attached.detached);
     if sandbox.complete && !is_owed && header.boot == boot_id() && is_alive {

@@ -138,7 +138,7 @@ fn running(context: &Context<'_>, key: &Key) -> Result<Option<Sandbox>, Failure>
     let is_running = sandbox.complete
         && !sandbox.is_torn
         && header.boot == boot_id()
-        && has_netns(header)
+        && has_netns(header)?
         && header.pod.is_some()
         && journal.owed(key).is_none();
     Ok(is_running.then_some(*sandbox))
@@ -235,6 +235,12 @@ fn settle(
     }
     let unfinished = sandbox.unfinished();
     detach::detach_some(context, &mut sandbox, &unfinished, Detachment::Earlier)?;
+    // An earlier attempt may have detached some attachments and failed to detach others. Only now
+    // are all of them detached.
+    let attachments = sandbox.header.attachments.iter().enumerate();
+    let ended = attachments.filter(|(index, _)| sandbox.is_pending(*index));
+    let journal = &context.host.journal;
+    journal.give_back(&sandbox.header.key(), ended.map(|(_, ended)| ended));
     let sandbox = sandbox.end_change(NetworksDigest::default());
     context.host.journal.write(&sandbox)?;
     publish(context, &sandbox, links, Vec::new())?;

@@ -116,17 +116,32 @@ fn same(wanted: &DefaultRoute, found: &DefaultRoute) -> bool {
         && way(wanted) == way(found)
 }
 
-/// Undoes the change. Ignores failures, because the kernel has already removed the routes of
-/// interfaces that no longer exist.
-pub fn undo(change: &RouteChange, netns: &Path, open: &OpenLinks) {
-    let Some(mut links) = PodNetns::open(netns).ok().and_then(|it| open(&it).ok()) else {
-        return;
+/// Undoes the change. Ignores refusals of the kernel, because the kernel has already removed the
+/// routes of interfaces that no longer exist. Does nothing if the namespace is gone.
+///
+/// # Errors
+/// A failure that may pass, such as a lack of descriptors or memory. The pod may then lack its
+/// default routes, so the caller must call this again.
+pub fn undo(change: &RouteChange, netns: &Path, open: &OpenLinks) -> Result<(), KernelError> {
+    let opened = PodNetns::open(netns).map_err(KernelError::from);
+    let Some(mut links) = unless_final(opened.and_then(|netns| open(&netns)))? else {
+        return Ok(());
     };
     for route in &change.added {
-        let _ = links.remove_default_route(route);
+        unless_final(links.remove_default_route(route))?;
     }
     for route in &change.removed {
-        let _ = links.add_default_route(route);
+        unless_final(links.add_default_route(route))?;
+    }
+    Ok(())
+}
+
+/// Returns `None` for a failure that a repetition would not avoid.
+fn unless_final<T>(outcome: Result<T, KernelError>) -> Result<Option<T>, KernelError> {
+    match outcome {
+        Ok(value) => Ok(Some(value)),
+        Err(cause) if cause.is_passing() => Err(cause),
+        Err(_) => Ok(None),
     }
 }
 

@@ -47,7 +47,11 @@ fn locked(context: &Context<'_>, key: &Key) -> Result<(), Failure> {
     let journal = &context.host.journal;
     match journal.find(key)? {
         Lookup::Found(sandbox) => recorded(context, key, *sandbox),
-        Lookup::Absent => without_record(context, key, journal.is_lost(key)),
+        Lookup::Absent => {
+            without_record(context, key, journal.is_lost(key))?;
+            // A marker may be left of a record that is removed.
+            Ok(journal.forget(key)?)
+        }
         Lookup::CutOff => {
             without_record(context, key, true)?;
             Ok(journal.forget(key)?)
@@ -66,7 +70,7 @@ fn locked(context: &Context<'_>, key: &Key) -> Result<(), Failure> {
 fn recorded(context: &Context<'_>, key: &Key, sandbox: Sandbox) -> Result<(), Failure> {
     // If the recorded namespace is gone, do not check the path from the runtime. A path such as
     // `/proc/PID/ns/net` may now refer to the namespace of an unrelated process.
-    if has_netns(&sandbox.header) {
+    if has_netns(&sandbox.header)? {
         refuse_own_netns(context)?;
     }
     if let Err(failure) = readiness_indicator::wait(&context.sparing(KEPT_FOR_DETACHING)) {

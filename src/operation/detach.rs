@@ -9,7 +9,7 @@ use super::{Context, Failure, default_route, network_status, recovery};
 use crate::cluster::identity::is_of_static_form;
 use crate::cni::CniArgs;
 use crate::journal::{Entry, Header, Key, Progress, RouteChange, Sandbox, Step};
-use crate::kernel::PodNetns;
+use crate::kernel::{NetnsError, PodNetns};
 use crate::plan::Attachment;
 
 /// The reason for detaching a sandbox or some of its attachments.
@@ -143,7 +143,12 @@ pub(super) fn attempt(
     to_detach: &[usize],
     why: Detachment,
 ) -> (Vec<usize>, Vec<Failure>) {
-    let netns = netns(context, sandbox, why);
+    let netns = match netns(context, sandbox, why) {
+        Ok(netns) => netns,
+        Err(_) if to_detach.is_empty() => None,
+        // Without the namespace, plugins would leave the interfaces in the pod.
+        Err(unknown) => return (Vec::new(), vec![unknown.into()]),
+    };
     let mut detached = Vec::new();
     let mut debts = Vec::new();
     for (place, index) in to_detach.iter().copied().enumerate() {
@@ -179,23 +184,36 @@ pub(super) fn attempt(
 /// exists (CNI 1.1.0 §2 DEL). Returns a path only if the path still refers to the recorded
 /// namespace, because the path may now belong to another pod. If the record has no identity of the
 /// namespace, returns CNI_NETNS without this check.
-fn netns(context: &Context<'_>, sandbox: &Sandbox, why: Detachment) -> Option<PathBuf> {
+///
+/// # Errors
+/// As [`recorded_netns`].
+fn netns(
+    context: &Context<'_>,
+    sandbox: &Sandbox,
+    why: Detachment,
+) -> Result<Option<PathBuf>, NetnsError> {
     let header = &sandbox.header;
     if why == Detachment::Runtime
         && let Some(given) = context.request.call.netns.clone()
-        && (header.netns_id.is_empty() || recorded_netns(header, &given).is_some())
+        && (header.netns_id.is_empty() || recorded_netns(header, &given)?.is_some())
     {
-        return Some(given);
+        return Ok(Some(given));
     }
     let path = PathBuf::from(&header.netns);
-    recorded_netns(header, &path).map(|_| path)
+    Ok(recorded_netns(header, &path)?.map(|_| path))
 }
 
 /// Opens the network namespace at `path` if it is the recorded namespace. Returns `None` if the
-/// record has no identity of the namespace.
-pub(super) fn recorded_netns(header: &Header, path: &Path) -> Option<PodNetns> {
-    let netns = PodNetns::open(path).ok()?;
-    (netns.id().to_string() == header.netns_id).then_some(netns)
+/// recorded namespace is gone, and if the record has no identity of the namespace.
+///
+/// # Errors
+/// If a lack of descriptors or memory hides whether the namespace exists.
+pub(super) fn recorded_netns(header: &Header, path: &Path) -> Result<Option<PodNetns>, NetnsError> {
+    match PodNetns::open(path) {
+        Ok(netns) if netns.id().to_string() == header.netns_id => Ok(Some(netns)),
+        Err(unknown) if unknown.is_shortage() => Err(unknown),
+        Ok(_) | Err(_) => Ok(None),
+    }
 }
 
 /// Detaches `attachment` of `sandbox`. `attachment` has either the recorded or the current
@@ -212,12 +230,15 @@ pub(super) fn detach_one(
     let container = &sandbox.header.container;
     let outcome =
         Delegates::new(context, attachment, &binaries, container, netns, &runtime)?.del(progress);
-    if progress.routes != RouteChange::default()
-        && let Some(netns) = netns
-    {
-        default_route::undo(&progress.routes, netns, context.host.links);
-    }
+    let undone = match netns {
+        Some(netns) if progress.routes != RouteChange::default() => {
+            default_route::undo(&progress.routes, netns, context.host.links)
+        }
+        _ => Ok(()),
+    };
+    outcome?;
+    undone?;
     // Keep the device-info file until DEL has succeeded, because plugins may read it again on a
     // retry.
-    outcome.and_then(|()| Hardware::remove_file(attachment))
+    Hardware::remove_file(attachment)
 }

@@ -20,7 +20,7 @@ use crate::clock;
 use crate::cni::{ContainerId, InterfaceName, ValidAttachment};
 use crate::delegate::Ran;
 use crate::diagnostic::SharedError;
-use crate::journal::{Key, Lock, LockError, Lookup, MultusCache, Sandbox};
+use crate::journal::{Key, Lock, LockError, Lookup, MultusCache, Owed, Sandbox, Turn};
 
 /// How long to wait for the lock of a sandbox that another process is working on.
 const BUSY: Duration = Duration::from_secs(1);
@@ -66,9 +66,30 @@ pub fn gc(context: &Context<'_>) -> Result<Collected, Failure> {
     if gc.collected.left > 0 {
         context.note(Note::GcOutOfTime(gc.collected.left));
     }
+    sweep(context);
     gc.tell_networks(&named);
     Failure::of(gc.failures)?;
     Ok(gc.collected)
+}
+
+/// Removes the files that killed calls left: the markers and reservations of sandboxes without a
+/// record, and the locks that are free. Such files do no harm, so a failure to remove them does not
+/// fail the GC.
+fn sweep(context: &Context<'_>) {
+    let (journal, locks) = (&context.host.journal, &context.host.lock_dir);
+    for Owed { key, .. } in journal.all_owed() {
+        let lock = Lock::take_if_free(locks, &key.container);
+        if lock.is_some() && matches!(journal.find(&key), Ok(Lookup::Absent)) {
+            let _ = journal.forget(&key);
+        }
+    }
+    Lock::sweep(locks);
+    let until = context.deadline.min(Instant::now() + BUSY);
+    if journal.has_stale_links()
+        && let Ok(turn) = Turn::take(locks, until)
+    {
+        journal.sweep_links(&turn);
+    }
 }
 
 /// A GC in progress.

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use super::conf::OurConf;
 use super::problem::{ConfFileProblem, NoNetwork};
 use super::{HostPaths, NAME, SetupError};
-use crate::cluster::conf_dir;
+use crate::cluster::conf_dir::{self, ConfDirError};
 use crate::cni::{NetworkConfig, RawObject};
 
 /// The extensions of the files that the runtime reads.
@@ -121,6 +121,18 @@ impl Directory {
             }
             _ => None,
         })
+    }
+
+    /// The error for the first file that has one of our names and cannot be read.
+    pub fn unreadable_ours(&self) -> Option<SetupError> {
+        let (_, cause) = self.broken_ours()?;
+        match &**cause {
+            ConfFileProblem::Unreadable(ConfDirError::Unreadable(path, cause)) => {
+                let cause = io::Error::new(cause.kind(), Arc::clone(cause));
+                Some(SetupError::io(path, "read", cause))
+            }
+            _ => None,
+        }
     }
 
     /// The host's path of the first file that configures Multus.

@@ -13,6 +13,7 @@
 mod journal;
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use super::binary::Content;
@@ -93,6 +94,10 @@ fn remove_conf(
         Err(SetupError::NoConfDir(_)) => return Manifest::conf(paths),
         Err(error) => return Err(error),
     };
+    // The file may be ours, and it would name a binary that is gone.
+    if let Some(cause) = runtime.unreadable_ours() {
+        return Err(cause);
+    }
     let was_installed = runtime.ours().is_some();
     if let Some((_, conf)) = runtime.ours() {
         let stdin = conf.on_stdin().to_string();
@@ -192,7 +197,8 @@ fn remove_binary(paths: &HostPaths, manifest: &Manifest, say: Say<'_>) -> Result
             say(&Notice::Removed(manifest.binary.clone()));
         }
         Ok(_) => say(&Notice::BinaryStays(manifest.binary.clone())),
-        Err(_) => {}
+        Err(cause) if cause.kind() == io::ErrorKind::NotFound => {}
+        Err(cause) => return Err(SetupError::io(&here, "read", cause)),
     }
     Ok(())
 }

@@ -1,74 +1,84 @@
-//! What a node holds: to be compared before and after.
+//! What a node holds, to be compared before and after.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use crate::node::ip;
+use crate::node::ip_lines;
 
-/// Everything on a node that a sandbox could leave behind, a line each.
+/// Everything on a node that a sandbox could leave behind, one line each. Settings of virtual
+/// functions are missing, because no network namespace has them: `hw-tests` compares them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Holdings(BTreeSet<String>);
 
 impl Holdings {
     /// Looks at the node: links, addresses and routes of the host and of the pod's namespace
-    /// `pod` where it is there, the files below `dirs`, and processes that know `container`.
+    /// `pod`, the files below `dirs`, and the processes that work for `container`.
     pub(crate) fn of(pod: Option<&str>, dirs: &[&Path], container: &str) -> Holdings {
         let mut lines = BTreeSet::new();
-        let host = ("host", String::new());
-        let places = [Some(host), pod.map(|pod| ("pod", format!("-n {pod} ")))];
-        for (place, of) in places.into_iter().flatten() {
-            links(place, &of, &mut lines);
+        links("host", &[], &mut lines);
+        if let Some(pod) = pod {
+            links("pod", &["-n", pod], &mut lines);
         }
-        for name in ip("netns list").lines() {
-            let name = name.split(' ').next().unwrap_or(name);
-            lines.insert(format!("netns {name}"));
-        }
-        for dir in dirs {
+        for dir in dirs.iter().copied().chain([Path::new("/run/netns")]) {
             files(dir, &mut lines);
         }
-        processes(container, &mut lines);
+        for (_, command) in processes_of(container) {
+            lines.insert(format!("process {command}"));
+        }
         Holdings(lines)
     }
 
-    /// What is there now and was not before, and the other way round.
+    /// What is there now and was not there before, and the other way round.
     pub(crate) fn differences(&self, before: &Holdings) -> Vec<String> {
-        let new = self
-            .0
-            .difference(&before.0)
-            .map(|line| format!("left behind: {line}"));
-        let lost = before
-            .0
-            .difference(&self.0)
-            .map(|line| format!("taken away: {line}"));
+        let new = self.0.difference(&before.0);
+        let new = new.map(|line| format!("left behind: {line}"));
+        let lost = before.0.difference(&self.0);
+        let lost = lost.map(|line| format!("taken away: {line}"));
         new.chain(lost).collect()
     }
 }
 
-/// Links by name, IPv4 addresses and routes. Indices and states come and go by themselves, as do
-/// the addresses and routes that IPv6 gives each link.
-fn links(place: &str, of: &str, lines: &mut BTreeSet<String>) {
-    for line in ip(&format!("{of}-o link")).lines() {
-        let name = line
-            .split(": ")
-            .nth(1)
-            .and_then(|name| name.split('@').next());
-        lines.insert(format!("{place} link {}", name.unwrap_or(line)));
-    }
-    for line in ip(&format!("{of}-o -4 addr")).lines() {
-        let words: Vec<&str> = line.split_whitespace().skip(1).take(3).collect();
-        lines.insert(format!("{place} address {}", words.join(" ")));
-    }
-    for family in ["-4", "-6"] {
-        for line in ip(&format!("{of}{family} route show table all")).lines() {
-            let of_ipv6_itself =
-                line.starts_with("fe80") || line.starts_with("multicast") || line.contains("fe80");
-            if family == "-4" || !of_ipv6_itself {
-                let line = line.trim_end().trim_end_matches(" linkdown");
-                lines.insert(format!("{place} route {line}"));
+/// Links by name, addresses and routes, and the MAC and MTU of the uplink. Indices and states
+/// change on their own, and so do the addresses and routes that IPv6 gives each link.
+fn links(place: &str, of: &[&str], lines: &mut BTreeSet<String>) {
+    let batch = "link show\naddr show\nroute show table all\n";
+    for line in ip_lines(&[of, &["-o", "-4", "-batch", "-"]].concat(), batch) {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let line = match words.as_slice() {
+            [index, name, "inet", address, ..] if is_index(index) => {
+                format!("{place} address {name} {address}")
             }
+            [index, name, rest @ ..] if is_index(index) => {
+                let name = name.trim_end_matches(':').split('@').next();
+                let name = name.unwrap_or_default();
+                let settings = if name == "uplink0" { rest } else { &[] };
+                format!("{place} link {name}{}", settings_of(settings))
+            }
+            _ => format!("{place} route {}", words.join(" ")),
+        };
+        lines.insert(line.trim_end_matches(" linkdown").to_owned());
+    }
+    let batch = "route show table all\n";
+    for line in ip_lines(&[of, &["-o", "-6", "-batch", "-"]].concat(), batch) {
+        if !line.starts_with("multicast") && !line.contains("fe80") && !line.contains("ff00") {
+            let line = line.trim_end().trim_end_matches(" linkdown");
+            lines.insert(format!("{place} route {line}"));
         }
     }
+}
+
+fn is_index(word: &str) -> bool {
+    let digits = word.strip_suffix(':').unwrap_or_default();
+    !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+fn settings_of(words: &[&str]) -> String {
+    let pairs = words.windows(2);
+    let pairs = pairs.filter(|pair| matches!(pair[0], "mtu" | "link/ether"));
+    pairs
+        .map(|pair| format!(" {} {}", pair[0], pair[1]))
+        .collect()
 }
 
 fn files(dir: &Path, lines: &mut BTreeSet<String>) {
@@ -82,18 +92,22 @@ fn files(dir: &Path, lines: &mut BTreeSet<String>) {
     }
 }
 
-/// Delegates carry the container in their environment, their children too.
-fn processes(container: &str, lines: &mut BTreeSet<String>) {
+/// The processes that work for a container, with their command lines. Delegates and their children
+/// have the container in their environment, and workers have it among their arguments.
+pub(crate) fn processes_of(container: &str) -> Vec<(i32, String)> {
+    let mut found = Vec::new();
     let needle = container.as_bytes();
+    let has = |text: &[u8]| text.windows(needle.len()).any(|window| window == needle);
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
-        let environment = fs::read(entry.path().join("environ")).unwrap_or_default();
-        if environment
-            .windows(needle.len())
-            .any(|window| window == needle)
-        {
-            let command = fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        let Some(pid) = entry.file_name().to_str().and_then(|it| it.parse().ok()) else {
+            continue;
+        };
+        let part = |name: &str| fs::read(entry.path().join(name)).unwrap_or_default();
+        let command = part("cmdline");
+        if has(&command) || has(&part("environ")) {
             let command = String::from_utf8_lossy(&command).replace('\0', " ");
-            lines.insert(format!("process {command}"));
+            found.push((pid, command));
         }
     }
+    found
 }

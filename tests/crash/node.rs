@@ -1,11 +1,15 @@
-//! A node of its own for one thread: network and mount namespaces that end with it.
+//! A node for one thread: network and mount namespaces that end with the thread.
 
-use std::process::Command;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
 
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, unshare};
 
-/// Puts the calling thread, and whatever it starts, on a node of its own with one uplink,
+const NONE: Option<&str> = None;
+
+/// Puts the calling thread, and everything that it starts, on its own node with one uplink,
 /// `uplink0`. The thread must not do anything else afterwards.
 pub(crate) fn enter() {
     assert!(
@@ -13,31 +17,48 @@ pub(crate) fn enter() {
         "network namespaces need root: run scripts/test as root"
     );
     unshare(CloneFlags::CLONE_NEWNET | CloneFlags::CLONE_NEWNS).unwrap();
-    let none: Option<&str> = None;
-    mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none).unwrap();
+    mount(NONE, "/", NONE, MsFlags::MS_REC | MsFlags::MS_PRIVATE, NONE).unwrap();
     for (dir, mode) in [("/run/netns", "mode=0755"), ("/run/jackfield", "mode=0700")] {
         std::fs::create_dir_all(dir).unwrap();
-        mount(
-            Some("tmpfs"),
-            dir,
-            Some("tmpfs"),
-            MsFlags::empty(),
-            Some(mode),
-        )
-        .unwrap();
+        let kind = Some("tmpfs");
+        mount(kind, dir, kind, MsFlags::empty(), Some(mode)).unwrap();
     }
-    // `ip netns` marks it so by itself otherwise, with a mount of its own over it.
-    mount(none, "/run/netns", none, MsFlags::MS_SHARED, none).unwrap();
+    // Otherwise `ip netns` does the same, with another mount over this one.
+    mount(NONE, "/run/netns", NONE, MsFlags::MS_SHARED, NONE).unwrap();
     ip("link set lo up");
     ip("link add uplink0 type veth peer name switch0");
     ip("link set uplink0 up");
     ip("link set switch0 up");
 }
 
-/// Runs `ip` with words and gives what it printed.
+/// Makes `path` show the content of `file`, on the node of the calling thread.
+pub(crate) fn mount_over(file: &Path, path: &Path) {
+    mount(Some(file), path, NONE, MsFlags::MS_BIND, NONE).unwrap();
+}
+
+/// Runs `ip` with words and returns what it printed.
 pub(crate) fn ip(words: &str) -> String {
     let done = Command::new("ip").args(words.split(' ')).output().unwrap();
     let said = String::from_utf8_lossy(&done.stderr).into_owned();
     assert!(done.status.success(), "ip {words}: {said}");
     String::from_utf8_lossy(&done.stdout).into_owned()
+}
+
+/// Runs `ip` with arguments and a batch on stdin, and returns the lines that it printed.
+pub(crate) fn ip_lines(arguments: &[&str], batch: &str) -> Vec<String> {
+    let mut ip = Command::new("ip")
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    ip.stdin
+        .take()
+        .unwrap()
+        .write_all(batch.as_bytes())
+        .unwrap();
+    let done = ip.wait_with_output().unwrap();
+    assert!(done.status.success(), "ip {arguments:?}: {}", done.status);
+    let text = String::from_utf8_lossy(&done.stdout);
+    text.lines().map(str::to_owned).collect()
 }

@@ -235,3 +235,25 @@ fn the_command_keeps_what_it_is_told_to_keep() {
     );
     lab.assert_nothing_left();
 }
+
+/// What calls leave that are killed before they write a record or after they remove one.
+#[test]
+fn stale_locks_reservations_and_markers_are_removed() {
+    let lab = lab();
+    lab.add();
+    lab.del();
+    let gone = format!("{}-gone", lab.container());
+    let lock = format!("/run/jackfield/locks/{gone}.lock");
+    std::fs::write(&lock, "1").unwrap();
+    let marker =
+        json!({ "container": gone, "ifname": "eth0", "attempts": 1, "due": 0, "cause": "" });
+    let marker = lab.write(&format!("journal/owed/{gone}@eth0"), &marker.to_string());
+    let link = lab.path("journal/exclusive/mac-02:00:00:00:00:01");
+    std::fs::create_dir_all(link.parent().unwrap()).unwrap();
+    std::os::unix::fs::symlink(format!("{gone}@eth0"), &link).unwrap();
+    silent(&gc(&lab, KEY, "[]"));
+    assert!(!std::path::Path::new(&lock).exists(), "{lock}");
+    assert!(!marker.exists(), "{marker:?}");
+    assert!(link.symlink_metadata().is_err(), "{link:?}");
+    lab.assert_nothing_left();
+}

@@ -5,7 +5,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::lab::{Lab, Outcome, POD, UPLINK, real_plugins};
+use crate::lab::{Call, Lab, Outcome, POD, UPLINK, real_plugins};
 
 /// A node with the definitions a, b and c, and a pod that selects `networks` and is attached.
 fn running(networks: &str) -> Lab {
@@ -23,6 +23,10 @@ fn running(networks: &str) -> Lab {
 }
 
 fn reconcile(lab: &Lab, more: &[&str]) -> Outcome {
+    call_of_reconcile(lab, more).run()
+}
+
+fn call_of_reconcile(lab: &Lab, more: &[&str]) -> Call {
     let conf = lab.write("jackfield.conf", &lab.conf().to_string());
     let (conf, plugins) = (
         conf.display().to_string(),
@@ -30,7 +34,7 @@ fn reconcile(lab: &Lab, more: &[&str]) -> Outcome {
     );
     let mut arguments = vec!["reconcile", "--conf", &conf, "--cni-path", &plugins];
     arguments.extend(more);
-    lab.cli(&arguments).run()
+    lab.cli(&arguments)
 }
 
 /// Runs `reconcile`, which must succeed and print `expected` first.
@@ -307,4 +311,34 @@ fn a_change_keeps_to_the_uplink_rules_of_an_add() {
     lab.selects("a,uplink");
     refuses(&lab, 104, UPLINK);
     lab.del();
+}
+
+/// Injects a fault: the network namespace cannot be opened for a moment, as if it were gone.
+#[test]
+fn a_change_that_cannot_open_the_namespace_leaves_no_interface_and_loses_no_route() {
+    let mut failed = 0;
+    for opening in 1..=8 {
+        let lab = Lab::new();
+        lab.definition("demo/m", &lab.macvlan());
+        lab.selects("");
+        lab.add();
+        let before = lab.pod.default_routes();
+        lab.selects_json(&json!([
+            { "name": "m", "ips": ["10.20.0.5/24"], "default-route": ["10.20.0.1"] }
+        ]));
+        changes(&lab, &["pod demo/web: attach network demo/m (net1)"]);
+        lab.selects("");
+        let netns = lab.pod.path().display().to_string();
+        let fault = format!("--inject=?open,?openat:error=EMFILE:when={opening}");
+        let strace = ["strace", "-qq", "-o", "/dev/null", "-P", &netns, &fault];
+        let outcome = call_of_reconcile(&lab, &[]).under(&strace).run();
+        failed += i32::from(outcome.exit != 0);
+        reconcile(&lab, &[]);
+        assert_eq!(lab.pod.links(), ["eth0"], "{opening}: {outcome}");
+        assert_eq!(lab.pod.default_routes(), before, "{opening}: {outcome}");
+        lab.check();
+        lab.del();
+        lab.assert_nothing_left();
+    }
+    assert!(failed >= 3, "the fault came in {failed} runs only");
 }

@@ -268,6 +268,16 @@ fn a_change_is_on_record_before_it_begins_and_a_del_detaches_what_it_has_started
 }
 
 #[test]
+fn after_a_reboot_everything_that_a_change_may_have_started_is_detached() {
+    let dir = tempfile::tempdir().unwrap();
+    let journal = Journal::new(dir.path());
+    let mut sandbox = changing(&journal);
+    sandbox.header.boot = "an earlier boot".to_owned();
+    journal.write(&sandbox).unwrap();
+    assert_eq!(found(&journal).to_detach(), [3, 2, 1, 0]);
+}
+
+#[test]
 fn a_record_after_a_change_contains_only_what_is_attached() {
     let dir = tempfile::tempdir().unwrap();
     let journal = Journal::new(dir.path());

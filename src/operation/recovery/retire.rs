@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::boot::boot_id;
 use crate::clock;
 use crate::journal::{Header, Key, Lock, Lookup};
-use crate::kernel::PodNetns;
+use crate::kernel::{NetnsError, PodNetns};
 use crate::operation::detach::{self, Detachment, recorded_netns};
 use crate::operation::{Context, Failure};
 
@@ -38,13 +38,21 @@ pub struct Retired {
 /// Whether the recorded network namespace still exists. If the record has an identity of the
 /// namespace, an existing path is not enough, because paths are reused. After a reboot, no recorded
 /// namespace exists.
-pub fn has_netns(header: &Header) -> bool {
+///
+/// # Errors
+/// If a lack of descriptors or memory hides whether the namespace exists.
+pub fn has_netns(header: &Header) -> Result<bool, NetnsError> {
     let path = Path::new(&header.netns);
-    header.boot == boot_id()
-        && match header.netns_id.is_empty() {
-            true => PodNetns::open(path).is_ok(),
-            false => recorded_netns(header, path).is_some(),
-        }
+    if header.boot != boot_id() {
+        return Ok(false);
+    }
+    if !header.netns_id.is_empty() {
+        return Ok(recorded_netns(header, path)?.is_some());
+    }
+    match PodNetns::open(path) {
+        Err(unknown) if unknown.is_shortage() => Err(unknown),
+        opened => Ok(opened.is_ok()),
+    }
 }
 
 /// Detaches the recorded sandboxes that `which` selects. Each sandbox has its own time limit, and
@@ -78,7 +86,7 @@ fn retire_one(
     // If the detachment is owed, no pod uses the sandbox, because its DEL has failed or its ADD was
     // rolled back.
     let is_owed = context.host.journal.owed(&key).is_some();
-    if which == Which::Gone && !is_owed && has_netns(&sandbox.header) {
+    if which == Which::Gone && !is_owed && has_netns(&sandbox.header)? {
         let pod = sandbox.header.pod.as_ref().map(ToString::to_string);
         retired.attached.push((key, pod));
     } else {

@@ -163,7 +163,8 @@ fn examine(context: &Context<'_>, conf: &Path, record: &Surveyed, findings: &mut
     }
     let owed = record.sandbox.to_detach().len();
     let remedy = || unless_the_runtime_does(detach_command(conf, header));
-    if !has_netns(header) {
+    // An error means that the namespace may exist.
+    if !has_netns(header).unwrap_or(true) {
         let netns = header.netns.clone();
         return findings.add(about, RecordProblem::NoNetns { netns, owed }, remedy());
     }
@@ -224,7 +225,7 @@ fn detach_command(conf: &Path, header: &Header) -> Option<String> {
         namespace, name, ..
     } = header.pod.as_ref()?;
     let Key { container, ifname } = header.key();
-    let netns = match has_netns(header) {
+    let netns = match has_netns(header).unwrap_or(true) {
         true => header.netns.as_str(),
         false => NO_NETNS,
     };

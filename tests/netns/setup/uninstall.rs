@@ -205,3 +205,29 @@ fn in_a_container_sandboxes_on_record_are_left_to_the_host() {
     let outcome = setup.uninstall(&["--force"]);
     assert_eq!(outcome.exit, 0, "{outcome}");
 }
+
+/// Injects a fault: a file cannot be read for a moment. A configuration that stayed would name a
+/// binary that is gone.
+#[test]
+fn an_uninstall_that_cannot_read_a_file_leaves_it_only_if_it_fails() {
+    for file in [format!("net.d/{OURS}"), "cni-bin/jackfield".to_owned()] {
+        let mut failed = 0;
+        for opening in 1..=3 {
+            let setup = Setup::new();
+            let before = setup.files();
+            setup.installed();
+            let path = setup.lab.path(&file).display().to_string();
+            let fault = format!("--inject=?open,?openat:error=EIO:when={opening}");
+            let strace = ["strace", "-qq", "-o", "/dev/null", "-P", &path, &fault];
+            let outcome = setup.command("uninstall", &[]).under(&strace).run();
+            if outcome.exit != 0 {
+                failed += 1;
+                assert!(outcome.stderr.contains(&path), "{file}: {outcome}");
+                let again = setup.uninstall(&[]);
+                assert_eq!(again.exit, 0, "{file}: {again}");
+            }
+            assert_eq!(setup.files(), before, "{file}, {opening}: {outcome}");
+        }
+        assert!(failed > 0, "{file}");
+    }
+}

@@ -13,7 +13,10 @@ impl Restoring<'_> {
     /// Moves the interfaces that a plugin left in the pod's network namespace to the host's
     /// namespace. Returns the failures.
     pub(super) fn bring_home(&self) -> Vec<Failure> {
-        let netns = recorded_netns(self.header, Path::new(&self.header.netns));
+        let netns = match recorded_netns(self.header, Path::new(&self.header.netns)) {
+            Ok(netns) => netns,
+            Err(unknown) => return vec![unknown.into()],
+        };
         let netns = netns.filter(|netns| !netns.is_ours().unwrap_or(true));
         let links = netns.and_then(|netns| (self.context.host.devices)(Some(&netns)).ok());
         let Some(mut links) = links else {
