@@ -121,6 +121,20 @@ pub(crate) fn try_lock(file: &File) -> Result<(), TryLockError> {
     }
 }
 
+/// Locks a file as [`try_lock`] does, but shares the lock with other callers of this function.
+///
+/// # Errors
+/// As [`try_lock`].
+pub(crate) fn try_lock_shared(file: &File) -> Result<(), TryLockError> {
+    match judge(Operation::Lock(file)) {
+        Verdict::Proceed => file.try_lock_shared(),
+        #[cfg(test)]
+        Verdict::Refuse(cause) => Err(TryLockError::Error(cause)),
+        #[cfg(test)]
+        Verdict::Pretend => Ok(()),
+    }
+}
+
 /// Unlocks a file.
 ///
 /// # Errors

@@ -54,7 +54,7 @@ pub use error::JournalError;
 pub use exclusive::Exclusive;
 pub use failed_change::FailedChange;
 pub use key::Key;
-pub use lock::{Lock, LockError, Turn};
+pub use lock::{ChangesLock, Lock, LockError, Turn};
 pub use multus_cache::{CachedAttachment, CachedSandbox, MultusCache};
 pub use owed::Owed;
 pub use pending_change::PendingChange;

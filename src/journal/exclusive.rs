@@ -167,7 +167,7 @@ impl Journal {
     /// it.
     pub fn sweep_links(&self, _turn: &Turn) {
         for link in self.stale_links() {
-            let _ = fs::remove_file(link);
+            let _ = disk::remove(&link);
         }
     }
 
@@ -175,9 +175,9 @@ impl Journal {
         let links = entries(&self.dir.join(FOLDER)).unwrap_or_default();
         let links = links.into_iter().map(|entry| entry.path());
         links.filter(|link| {
-            let record = fs::read_link(link).map(|name| self.sandboxes().join(name));
+            let record = disk::read_link(link).map(|name| self.sandboxes().join(name));
             record.is_ok_and(|record| {
-                let found = fs::symlink_metadata(record);
+                let found = std::fs::symlink_metadata(record);
                 found.is_err_and(|cause| cause.kind() == io::ErrorKind::NotFound)
             })
         })

@@ -8,6 +8,7 @@
 //! halfway may leave state behind that its own DEL does not find, such as an interface without its
 //! final name.
 
+mod changes;
 mod error;
 mod holders;
 
@@ -28,6 +29,7 @@ use crate::cni::ContainerId;
 use crate::disk;
 use crate::private_dir;
 
+pub use self::changes::ChangesLock;
 pub use self::error::LockError;
 
 /// The ending of a lock's file.
@@ -136,10 +138,10 @@ impl Lock {
             if path.extension().is_none_or(|end| end != ENDING) {
                 continue;
             }
-            let Ok(file) = options().read(true).write(true).open(&path) else {
+            let Ok(file) = disk::open(options().read(true).write(true), &path) else {
                 continue;
             };
-            if file.try_lock().is_ok() && is_at(&file, &path) {
+            if disk::try_lock(&file).is_ok() && is_at(&file, &path) {
                 drop(Lock { file, path }.claim());
             }
         }
@@ -178,25 +180,36 @@ impl Turn {
     /// [`LockError::Busy`] after the deadline, so that the runtime tries again (code 11).
     /// [`LockError::Io`] if the directory cannot be used.
     pub fn take(dir: &Path, deadline: Instant) -> Result<Turn, LockError> {
-        let failed = |cause: io::Error| LockError::io(dir, cause);
-        private_dir::create(dir).map_err(failed)?;
-        private_dir::check(dir).map_err(failed)?;
-        let file = File::open(dir).map_err(failed)?;
-        let mut pause = FIRST_PAUSE;
-        loop {
-            match disk::try_lock(&file) {
-                Ok(()) => return Ok(Turn { _dir: file }),
-                Err(TryLockError::Error(cause)) => return Err(failed(cause)),
-                Err(TryLockError::WouldBlock) if clock::now() >= deadline => {
-                    let name = dir.file_name().unwrap_or_default();
-                    let until = clock::now() + NAMES_WITHIN;
-                    return Err(LockError::busy(dir, &holders(&file, name, until)));
-                }
-                Err(TryLockError::WouldBlock) => {}
+        let dir = lock_directory(dir, disk::try_lock, deadline)?;
+        Ok(Turn { _dir: dir })
+    }
+}
+
+/// Creates `dir` if it is missing, and waits until `deadline` for its `flock` of the kind
+/// `try_lock`. The lock ends when the caller drops the returned file. Delegates do not inherit it.
+pub(super) fn lock_directory(
+    dir: &Path,
+    try_lock: fn(&File) -> Result<(), TryLockError>,
+    deadline: Instant,
+) -> Result<File, LockError> {
+    let failed = |cause: io::Error| LockError::io(dir, cause);
+    private_dir::create(dir).map_err(failed)?;
+    private_dir::check(dir).map_err(failed)?;
+    let file = File::open(dir).map_err(failed)?;
+    let mut pause = FIRST_PAUSE;
+    loop {
+        match try_lock(&file) {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::Error(cause)) => return Err(failed(cause)),
+            Err(TryLockError::WouldBlock) if clock::now() >= deadline => {
+                let name = dir.file_name().unwrap_or_default();
+                let until = clock::now() + NAMES_WITHIN;
+                return Err(LockError::busy(dir, &holders(&file, name, until)));
             }
-            clock::sleep(pause.min(deadline.saturating_duration_since(clock::now())));
-            pause = (pause * 2).min(LONGEST_PAUSE);
+            Err(TryLockError::WouldBlock) => {}
         }
+        clock::sleep(pause.min(deadline.saturating_duration_since(clock::now())));
+        pause = (pause * 2).min(LONGEST_PAUSE);
     }
 }
 

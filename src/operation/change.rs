@@ -23,7 +23,7 @@ use super::{Context, Failure, Note};
 use crate::boot::boot_id;
 use crate::cluster::{Event, SandboxNetworks};
 use crate::cni::RawObject;
-use crate::journal::{Header, Key, Lookup, Sandbox};
+use crate::journal::{ChangesLock, Header, Key, Lookup, Sandbox};
 use crate::kernel::{PodLinks, PodNetns, capabilities};
 use crate::npwg::{NetworksDigest, StatusEntry};
 use crate::plan::{NetworkPlace, Reason};
@@ -94,6 +94,7 @@ pub fn change(context: &Context<'_>) -> Result<Changed, Failure> {
     capabilities::require()?;
     let key = context.key()?;
     let _lock = context.lock(&key.container)?;
+    let _no_gc = ChangesLock::change(&context.host.lock_dir, context.deadline)?;
     let Some(sandbox) = running(context, &key)? else {
         context
             .host

@@ -20,7 +20,7 @@ use crate::clock;
 use crate::cni::{ContainerId, InterfaceName, ValidAttachment};
 use crate::delegate::Ran;
 use crate::diagnostic::SharedError;
-use crate::journal::{Key, Lock, LockError, Lookup, MultusCache, Owed, Sandbox, Turn};
+use crate::journal::{ChangesLock, Key, Lock, LockError, Lookup, MultusCache, Owed, Sandbox, Turn};
 
 /// How long to wait for the lock of a sandbox that another process is working on.
 const BUSY: Duration = Duration::from_secs(1);
@@ -29,6 +29,8 @@ const BUSY: Duration = Duration::from_secs(1);
 const LEAST: Duration = Duration::from_secs(1);
 /// While GC detaches sandboxes, it reserves a quarter of its time for the networks.
 const KEPT: u32 = 4;
+/// Changes of running pods must end within a quarter of the time.
+const WAITING: u32 = 4;
 /// The cluster must return the administrator's networks within a quarter of the remaining time.
 const ASKING: u32 = 4;
 
@@ -44,7 +46,8 @@ pub struct Collected {
 }
 
 /// Detaches every recorded sandbox that the configuration on stdin does not list as valid, then
-/// calls GC of the networks' plugins. Does nothing if the configuration has no such list.
+/// calls GC of the networks' plugins, unless changes of running pods are under way. Does nothing if the
+/// configuration has no such list.
 ///
 /// # Errors
 /// All failures, combined. A failure to detach a sandbox or to call a plugin does not stop GC, but
@@ -54,6 +57,15 @@ pub fn gc(context: &Context<'_>) -> Result<Collected, Failure> {
     let Some(named) = named.map_err(Failure::ValidAttachments)? else {
         context.note(Note::NoValidAttachments);
         return Ok(Collected::default());
+    };
+    let until = clock::now() + context.left() / WAITING;
+    let no_change = match ChangesLock::exclude(&context.host.lock_dir, until) {
+        Ok(lock) => Some(lock),
+        Err(busy @ LockError::Busy { .. }) => {
+            context.note(Note::ChangesUnderWay(busy));
+            None
+        }
+        Err(failed) => return Err(failed.into()),
     };
     let mut gc = Gc {
         context,
@@ -67,7 +79,9 @@ pub fn gc(context: &Context<'_>) -> Result<Collected, Failure> {
         context.note(Note::GcOutOfTime(gc.collected.left));
     }
     sweep(context);
-    gc.tell_networks(&named);
+    if no_change.is_some() {
+        gc.tell_networks(&named);
+    }
     Failure::of(gc.failures)?;
     Ok(gc.collected)
 }
@@ -84,7 +98,7 @@ fn sweep(context: &Context<'_>) {
         }
     }
     Lock::sweep(locks);
-    let until = context.deadline.min(Instant::now() + BUSY);
+    let until = context.deadline.min(clock::now() + BUSY);
     if journal.has_stale_links()
         && let Ok(turn) = Turn::take(locks, until)
     {

@@ -9,7 +9,7 @@ use crate::cluster::ClusterError;
 use crate::cni::ContainerId;
 use crate::delegate::ChainError;
 use crate::diagnostic::SharedError;
-use crate::journal::Damaged;
+use crate::journal::{Damaged, LockError};
 use crate::plan::NetworkPlace;
 
 /// A note of a call. Its `Display` is one line.
@@ -101,6 +101,12 @@ pub enum Note {
          the resources of that container"
     )]
     UnrecordedContainer(ContainerId),
+    /// GC calls no plugin, because the networks of running pods change.
+    #[error(
+        "networks of running pods change, so GC calls no plugin: a plugin might free the resources \
+         of a new attachment ({0})"
+    )]
+    ChangesUnderWay(LockError),
     /// GC leaves out networks, because all configurations together exceed the size limit.
     #[error(
         "GC leaves out {left_out} networks, because the configurations of all networks together \
@@ -138,6 +144,13 @@ mod tests {
             (
                 Note::UnrecordedContainer(container()),
                 "container c1 is attached and not on record, so GC calls no plugin",
+            ),
+            (
+                Note::ChangesUnderWay(LockError::Busy {
+                    path: "/locks/changes".into(),
+                    holders: "process 7".to_owned(),
+                }),
+                "networks of running pods change, so GC calls no plugin",
             ),
         ] {
             let line = note.to_string();

@@ -23,7 +23,7 @@ use tempfile::TempDir;
 
 pub(crate) use admin::Admin;
 pub(crate) use agent::AgentProcess;
-pub(crate) use plugin::Sandbox;
+pub(crate) use plugin::{Outcome, Running, Sandbox};
 pub(crate) use proxy::{Fault, Proxy};
 pub(crate) use server::Server;
 pub(crate) use wire::Wire;
@@ -43,6 +43,8 @@ pub(crate) struct Lab {
     pub(crate) proxy: Proxy,
     /// Whether the plugin runs where the API server is to be reached, as on a real node.
     pub(crate) beside_the_api_server: bool,
+    /// Whether the plugin sees the sysfs of its network namespace, which takes some milliseconds a call.
+    pub(crate) has_own_sysfs: bool,
     dir: TempDir,
     conf: Value,
 }
@@ -57,8 +59,12 @@ impl Lab {
     pub(crate) fn of(server: &'static Server) -> Lab {
         static LABS: AtomicU32 = AtomicU32::new(0);
         let number = LABS.fetch_add(1, Ordering::Relaxed);
+        Lab::named(server, format!("t{}x{number}", std::process::id()))
+    }
+
+    /// The same, whose namespaces have this name.
+    pub(crate) fn named(server: &'static Server, id: String) -> Lab {
         let admin = Admin::new(server, "admin");
-        let id = format!("t{}x{number}", std::process::id());
         let dir = tempfile::Builder::new()
             .prefix("jackfield-api-")
             .tempdir()
@@ -93,6 +99,7 @@ impl Lab {
             admin,
             proxy: Proxy::start(server),
             beside_the_api_server: false,
+            has_own_sysfs: true,
             dir,
             conf,
         };

@@ -34,5 +34,6 @@ mod publish;
 mod rights;
 mod running;
 mod silent;
+mod soak;
 mod socket;
 mod versions;

@@ -33,6 +33,8 @@ fn a_script_that_is_called_wrongly_says_how_it_is_called() {
         ("scripts/image", &["riscv64=x"]),
         ("scripts/bench", &["--peer"]),
         ("scripts/fuzz", &["--seconds"]),
+        ("scripts/soak", &["--pods", "many"]),
+        ("scripts/soak", &["--cluster", "node"]),
     ] {
         let said = refused(script, arguments);
         assert!(said.starts_with(&format!("usage: {script} ")), "{said}");

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::lab::{Call, Lab, Outcome};
+use crate::lab::{Call, Lab, Outcome, real_plugins};
 
 /// A node whose runtime speaks 1.1.0 and whose pod has a cluster network, `demo/a` and `demo/b`,
 /// every plugin of which is recorded.
@@ -96,6 +96,44 @@ fn what_is_named_stays_and_each_network_is_told_its_own_attachments() {
     }
     let told = lab.recorded("bridge-rec", "GC");
     assert_eq!(told[0][KEY], json!([attached("eth0")]));
+    lab.check();
+    lab.del();
+    lab.assert_nothing_left();
+}
+
+// The runtime runs no ADD during a GC, but it knows nothing of changes.
+#[test]
+fn what_a_change_attaches_during_a_gc_is_kept() {
+    let lab = lab();
+    lab.recorder("bridge-rec", "bridge", "[ $CNI_COMMAND = GC ] && sleep 3");
+    lab.selects("a");
+    lab.add();
+    let conf = lab.write("jackfield.conf", &lab.conf().to_string());
+    let (conf, plugins) = (conf.display(), real_plugins());
+    std::thread::scope(|scope| {
+        let gc = scope.spawn(|| gc(&lab, KEY, &ours(&lab)));
+        std::thread::sleep(std::time::Duration::from_secs(1));
+        lab.selects("a,b");
+        let plugins = plugins.display().to_string();
+        let arguments = [
+            "reconcile",
+            "--conf",
+            &conf.to_string(),
+            "--cni-path",
+            &plugins,
+        ];
+        let changed = lab.cli(&arguments).run();
+        assert_eq!(changed.exit, 0, "{changed}");
+        silent(&gc.join().unwrap());
+    });
+    let calls = lab.log("calls");
+    let at = |call: &str| calls.iter().position(|it| it.trim_end() == call).unwrap();
+    let told = lab.recorded("ptp-rec", "GC");
+    let is_named = told[0][KEY].to_string().contains("net2");
+    assert!(
+        is_named || at("GC  ptp-rec") < at("ADD net2 ptp-rec"),
+        "{calls:?}"
+    );
     lab.check();
     lab.del();
     lab.assert_nothing_left();

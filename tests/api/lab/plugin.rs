@@ -69,6 +69,11 @@ impl Lab {
 
     /// A call that is begun. Each container has a network namespace of its own.
     pub(crate) fn start(&self, verb: &str, sandbox: &Sandbox<'_>) -> Running {
+        self.start_with(verb, sandbox, self.conf.clone())
+    }
+
+    /// The same with a node configuration of its own.
+    pub(crate) fn start_with(&self, verb: &str, sandbox: &Sandbox<'_>, mut conf: Value) -> Running {
         let netns = format!("{}-{}", self.namespace, sandbox.container);
         let path = format!("/run/netns/{netns}");
         if verb == "ADD" && !std::path::Path::new(&path).exists() {
@@ -78,7 +83,6 @@ impl Lab {
                 .unwrap();
             assert!(made.success());
         }
-        let mut conf = self.conf.clone();
         if let Some(annotations) = &sandbox.annotations {
             conf["runtimeConfig"] = json!({"io.kubernetes.cri.pod-annotations": annotations});
         }
@@ -91,12 +95,8 @@ impl Lab {
             sandbox.uid, self.namespace, sandbox.pod
         );
         let binary = super::binary();
-        let mut command = Command::new("ip");
-        command.args(["netns", "exec", &self.namespace, &binary]);
-        if self.beside_the_api_server {
-            command = Command::new(binary);
-        }
-        let child = command
+        let child = self
+            .on_the_node(&binary)
             .env_clear()
             .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")
             .env("CNI_COMMAND", verb)
@@ -119,6 +119,22 @@ impl Lab {
             out,
             err,
         }
+    }
+
+    /// A program in the node's network namespace.
+    pub(crate) fn on_the_node(&self, program: &str) -> Command {
+        let mut words = vec!["ip", "netns", "exec", &self.namespace];
+        let netns = format!("--net=/run/netns/{}", self.namespace);
+        if !self.has_own_sysfs {
+            words = vec!["nsenter", &netns];
+        }
+        if self.beside_the_api_server {
+            words = Vec::new();
+        }
+        words.push(program);
+        let mut command = Command::new(words[0]);
+        command.args(&words[1..]);
+        command
     }
 
     /// The interfaces of a container.
