@@ -61,20 +61,46 @@ pub(crate) struct Contender {
 }
 
 impl Contender {
-    /// The delegates, one after the other, with nobody between.
-    pub(crate) fn bare(folder: &str) -> Result<Contender, String> {
-        let folder = PathBuf::from(folder);
+    /// The delegates that only rename an interface, called one after the other by this program.
+    pub(crate) fn bare(folder: &str) -> Contender {
         let conf = r#"{"cniVersion":"1.0.0","name":"bare","type":"rename"}"#;
-        let program = folder.join("bin/rename");
-        let call = |ifname| (program.clone(), conf.as_bytes().to_vec(), ifname);
-        Ok(Contender {
-            name: "bare delegates".to_owned(),
-            calls: vec![call("eth0"), call("net1"), call("net2")],
+        let call = |ifname| ("rename", conf.as_bytes().to_vec(), ifname);
+        let calls = [call("eth0"), call("net1"), call("net2")];
+        Contender::delegates("bare delegates", folder, calls)
+    }
+
+    /// The real plugins bridge, macvlan and ptp with host-local, called one after the other by this
+    /// program. Their configurations are in `FOLDER/real`.
+    ///
+    /// # Errors
+    /// If a configuration cannot be read.
+    pub(crate) fn real(folder: &str) -> Result<Contender, String> {
+        let call = |plugin: &'static str, ifname| {
+            let path = Path::new(folder).join(format!("real/{plugin}.json"));
+            let conf = fs::read(&path).map_err(|cause| format!("{}: {cause}", path.display()))?;
+            Ok::<_, String>((plugin, conf, ifname))
+        };
+        let calls = [
+            call("bridge", "eth0")?,
+            call("macvlan", "net1")?,
+            call("ptp", "net2")?,
+        ];
+        Ok(Contender::delegates("bare plugins", folder, calls))
+    }
+
+    fn delegates(name: &str, folder: &str, calls: [(&str, Vec<u8>, &'static str); 3]) -> Contender {
+        let folder = PathBuf::from(folder);
+        let calls = calls
+            .into_iter()
+            .map(|(plugin, conf, ifname)| (folder.join("bin").join(plugin), conf, ifname));
+        Contender {
+            name: name.to_owned(),
+            calls: calls.collect(),
             folder,
             conf: PathBuf::new(),
             pods: AtomicUsize::default(),
             attached: nobody(),
-        })
+        }
     }
 
     /// `NAME=PROGRAM:CONF`.

@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! bench FOLDER CONTENDER=PROGRAM:CONF …    the whole measurement
+//! bench real FOLDER CONTENDER=PROGRAM:CONF …    times with real plugins
 //! bench memory PROGRAM CONF …              one call's peak memory, from a process that is small
 //! bench idle PID                           what an agent that has nothing to do has in memory
 //! bench peak PID                           what it had at most
@@ -30,6 +31,8 @@ use figures::{Figures, Random};
 /// Rounds that count, after those that fill the caches.
 const ROUNDS: usize = 100;
 const WARM_UP: usize = 10;
+/// Rounds with real plugins, which take about twenty times as long.
+const REAL_ROUNDS: usize = 30;
 /// How long the processor is kept busy before each call.
 const PAUSE: Duration = Duration::from_millis(60);
 /// What is done in the background has come to its end after so long without a request.
@@ -44,8 +47,9 @@ fn main() -> ExitCode {
         Some((word, [pid])) if word == "peak" => report::peak_of_agent(pid),
         Some((word, [])) if word == "pods" => Ok(format!(
             "{}\n",
-            WARM_UP + ROUNDS + burst::TIMES * burst::PODS
+            2 * WARM_UP + ROUNDS + REAL_ROUNDS + burst::TIMES * burst::PODS
         )),
+        Some((word, [folder, contenders @ ..])) if word == "real" => real(folder, contenders),
         Some((folder, contenders)) if !contenders.is_empty() => measure(folder, contenders),
         _ => Err("usage: bench FOLDER CONTENDER=PROGRAM:CONF …".to_owned()),
     };
@@ -62,14 +66,33 @@ fn main() -> ExitCode {
 }
 
 fn measure(folder: &str, contenders: &[String]) -> Result<String, String> {
-    let mut all = vec![Contender::bare(folder)?];
-    for contender in contenders {
-        all.push(Contender::parse(folder, contender)?);
-    }
-    let mut figures: Vec<Figures> = all.iter().map(|_| Figures::default()).collect();
+    let all = contenders_of(Contender::bare(folder), folder, contenders)?;
     let mut random = Random::seeded();
+    let figures = rounds(&all, ROUNDS, &mut random)?;
+    let bursts = burst::measure(&all, &mut random);
+    report::whole(&all, &figures, &bursts)
+}
+
+fn real(folder: &str, contenders: &[String]) -> Result<String, String> {
+    let all = contenders_of(Contender::real(folder)?, folder, contenders)?;
+    let figures = rounds(&all, REAL_ROUNDS, &mut Random::seeded())?;
+    Ok(report::real(&all, &figures))
+}
+
+fn contenders_of(
+    bare: Contender,
+    folder: &str,
+    contenders: &[String],
+) -> Result<Vec<Contender>, String> {
+    let others = contenders.iter().map(|it| Contender::parse(folder, it));
+    std::iter::once(Ok(bare)).chain(others).collect()
+}
+
+/// Calls all contenders in random order, `count` times.
+fn rounds(all: &[Contender], count: usize, random: &mut Random) -> Result<Vec<Figures>, String> {
+    let mut figures: Vec<Figures> = all.iter().map(|_| Figures::default()).collect();
     let background = Background::of_environment();
-    for round in 0..WARM_UP + ROUNDS {
+    for round in 0..WARM_UP + count {
         for at in random.order(all.len()) {
             let (Some(contender), Some(figures)) = (all.get(at), figures.get_mut(at)) else {
                 continue;
@@ -96,8 +119,7 @@ fn measure(folder: &str, contenders: &[String]) -> Result<String, String> {
             }
         }
     }
-    let bursts = burst::measure(&all, &mut random);
-    report::whole(&all, &figures, &bursts)
+    Ok(figures)
 }
 
 /// Keeps the processor busy for a while, and until nothing is owed and no request has come to its
