@@ -19,6 +19,7 @@ mod inventory;
 mod netns;
 mod node;
 mod pod;
+mod processes;
 mod report;
 mod selection;
 mod settings;

@@ -4,39 +4,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::fault::{ADD_AND_DEL, DelegateFault, Fault, NETNS_DELETED, PLUGIN_KILLED, TWO_DELS};
 use super::netns::Netns;
 use super::node::Node;
-use super::selection::{Selection, annotation};
+use super::pod::OfPod;
+use super::report::Report;
 use super::status;
-use crate::lab::{NETWORKS, Outcome, Running, Sandbox};
+use crate::lab::{Outcome, Running, Sandbox};
 
 /// How long a runtime repeats a DEL.
 const DEL_WITHIN: Duration = Duration::from_secs(90);
 /// The pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(300);
-
-/// The pod that a sandbox is of.
-pub(super) struct OfPod<'a> {
-    pub(super) name: &'a str,
-    pub(super) uid: &'a str,
-    /// What the runtime passes on.
-    pub(super) annotations: Option<Value>,
-}
-
-impl<'a> OfPod<'a> {
-    /// The pod, whose annotations the runtime may pass on.
-    pub(super) fn new(name: &'a str, uid: &'a str, passed: Option<&[Selection]>) -> OfPod<'a> {
-        let annotations = passed.map(|selections| json!({NETWORKS: annotation(selections)}));
-        OfPod {
-            name,
-            uid,
-            annotations,
-        }
-    }
-}
 
 /// A container and its network namespace.
 pub(super) struct Container<'a> {
@@ -262,7 +243,7 @@ fn delegate(fault: Option<&Fault>) -> Option<&DelegateFault> {
 }
 
 /// Kills a plugin, if it still runs.
-fn kill(running: &mut Running, report: &super::report::Report) {
+fn kill(running: &mut Running, report: &Report) {
     if let Ok(None) = running.child.try_wait() {
         let _ = running.child.kill();
         report.fault(PLUGIN_KILLED);

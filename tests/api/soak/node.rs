@@ -9,8 +9,6 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, RwLock, RwLockReadGuard};
 use std::time::Instant;
 
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
 use serde_json::{Value, json};
 
 use super::calm::Calm;
@@ -211,44 +209,6 @@ impl Node {
             verb, interface, ..
         } = fault;
         self.lab.path(&format!("faults/{id}.{interface}.{verb}"))
-    }
-
-    /// The processes that work for the soak's pods: the plugin, its workers, its delegates.
-    pub(super) fn processes(&self) -> Vec<(Pid, String)> {
-        let needle = self.container_id("p");
-        let mut found = Vec::new();
-        for entry in fs::read_dir("/proc").unwrap().flatten() {
-            let name = entry.file_name();
-            let Some(pid) = name.to_str().and_then(|it| it.parse().ok()) else {
-                continue;
-            };
-            let text = |file: &str| {
-                let bytes = fs::read(entry.path().join(file)).unwrap_or_default();
-                String::from_utf8_lossy(&bytes).replace('\0', " ")
-            };
-            let command = text("cmdline");
-            if command.contains(&needle) || text("environ").contains(&needle) {
-                found.push((Pid::from_raw(pid), command));
-            }
-        }
-        found
-    }
-
-    /// Kills the process that changes the networks of a container, if there is one soon.
-    pub(super) fn kill_change(&self, container: &str) {
-        let command = format!(" change {} ", self.container_id(container));
-        let until = Instant::now() + std::time::Duration::from_millis(500);
-        while Instant::now() < until {
-            let processes = self.processes();
-            let change = processes.iter().find(|(_, it)| it.contains(&command));
-            if let Some((pid, _)) = change {
-                if kill(*pid, Signal::SIGKILL).is_ok() {
-                    self.report.fault("change killed");
-                }
-                return;
-            }
-            std::thread::sleep(std::time::Duration::from_millis(10));
-        }
     }
 }
 

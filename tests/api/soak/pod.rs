@@ -3,16 +3,17 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::cluster::Cluster;
-use super::container::{Container, OfPod};
+use super::container::Container;
 use super::fault::{ADD_AND_DEL, DelegateFault, Fault};
 use super::node::{Kind, Node};
 use super::report::Report;
-use super::selection::Selection;
+use super::selection::{Selection, annotation};
 use super::status;
 use super::story::{Act, End, Story};
+use crate::lab::NETWORKS;
 
 /// How often a runtime tries to attach a pod that something goes wrong with.
 const ATTEMPTS: u32 = 10;
@@ -20,6 +21,26 @@ const ATTEMPTS: u32 = 10;
 const PAUSE: Duration = Duration::from_millis(500);
 /// How long a change is awaited. It may fail meanwhile, so this is no promise.
 const CHANGED_WITHIN: Duration = Duration::from_secs(10);
+
+/// The pod that a sandbox is of.
+pub(super) struct OfPod<'a> {
+    pub(super) name: &'a str,
+    pub(super) uid: &'a str,
+    /// What the runtime passes on.
+    pub(super) annotations: Option<Value>,
+}
+
+impl<'a> OfPod<'a> {
+    /// The pod, whose annotations the runtime may pass on.
+    pub(super) fn new(name: &'a str, uid: &'a str, passed: Option<&[Selection]>) -> OfPod<'a> {
+        let annotations = passed.map(|selections| json!({NETWORKS: annotation(selections)}));
+        OfPod {
+            name,
+            uid,
+            annotations,
+        }
+    }
+}
 
 /// A pod that is attached.
 pub(super) struct Pod<'a> {
