@@ -1,4 +1,5 @@
-//! The IDs of the current boot and of this process. A network namespace from a record of another boot no longer exists.
+//! The IDs of the current boot and of this process. A network namespace that a record from an
+//! earlier boot names no longer exists.
 
 use std::sync::OnceLock;
 

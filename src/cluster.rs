@@ -4,8 +4,9 @@
 //! One [`Question`] gets one [`Answer`] with everything that the plan needs: the pod, the
 //! definitions that its annotations or the node configuration name, the IPAM claims that the
 //! annotations name, and the pod's devices according to kubelet. After the ADD, one [`Publication`]
-//! reports the outcome. The node configuration selects a folder of manifests ([`Folder`]) or the agent
-//! behind its socket ([`Agent`]). If no agent listens, [`Agent`] asks the API server ([`Api`]).
+//! reports the outcome. The node configuration selects a folder of manifests ([`Folder`]) or the
+//! agent behind its socket ([`Agent`]). If no agent listens and a kubeconfig is configured,
+//! [`Agent`] asks the API server ([`Api`]).
 
 pub mod agent;
 pub mod api;
@@ -53,8 +54,8 @@ pub trait Cluster {
     /// Answers a question. The whole answer has to arrive by `until`.
     ///
     /// # Errors
-    /// When the cluster does not answer, or has no such pod. The CNI code is 11 if the agent does
-    /// not answer, and 107 for all other errors.
+    /// When the cluster does not answer, does not have the pod, or refuses the question. The CNI
+    /// code is 11 if the agent does not answer, and 107 for all other errors.
     fn ask(&self, question: &Question, until: Instant) -> Result<Answer, ClusterError>;
 
     /// Announces a question, so that the cluster can look up its objects in advance. Does not wait
@@ -62,8 +63,8 @@ pub trait Cluster {
     fn announce(&self, _question: &Question) {}
 
     /// Checks that the cluster answers a question about this node, by `until` (CNI 1.1.0 §2
-    /// STATUS). Returns the answer. If no agent listens but a kubeconfig is configured, the answer is
-    /// empty.
+    /// STATUS). Returns the answer. If no agent listens but a kubeconfig is configured, the answer
+    /// is empty.
     ///
     /// # Errors
     /// As [`Cluster::ask`].
@@ -80,7 +81,8 @@ pub trait Cluster {
     /// As [`Cluster::ask`].
     fn census(&self, node: &str, with_definitions: bool) -> Result<Census, ClusterError>;
 
-    /// Publishes the outcome of an ADD by `until`, or keeps the outcome for a later attempt.
+    /// Publishes the outcome of an ADD, or of a change of a running pod's networks, by `until`, or
+    /// keeps the outcome for a later attempt.
     ///
     /// # Errors
     /// When the outcome can be neither published nor kept.

@@ -1,7 +1,7 @@
 //! Problems as values, and their texts for people.
 //!
-//! A module defines its problems as an enum and keeps their texts in one file. Code decides by the
-//! enums. It compares texts only to leave out a line that it has just logged.
+//! A module defines its problems as an enum and keeps their texts in one file. Code examines the
+//! enums to decide what to do. It compares texts only to leave out a line that it has just logged.
 
 use std::error::Error;
 use std::fmt;

@@ -66,7 +66,7 @@ pub(crate) fn link(target: impl AsRef<Path>, path: &Path) -> io::Result<()> {
     unless_judged(Operation::Link(path), link)
 }
 
-/// Reads the rest of a file that was opened with `options`.
+/// Opens a file with `options` and reads all of it.
 ///
 /// # Errors
 /// The error of the file system.

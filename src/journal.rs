@@ -3,8 +3,8 @@
 //! `sandboxes/` has one record for each pair of `CNI_CONTAINERID` and `CNI_IFNAME`. A record is a
 //! file of lines, each with its length and checksum. Each step appends one line. Jackfield writes
 //! each intention before it acts, so a process that is killed at any instruction leaves a record of
-//! everything that it may have done. If a line is incomplete or damaged, a reader assumes that
-//! every attachment in the header was started.
+//! everything that it may have done. If the line of a step is incomplete or damaged, a reader
+//! assumes that every attachment in the header was started.
 //!
 //! ```text
 //! sandboxes/<container>@<ifname>    header with the intended attachments, then steps
@@ -330,8 +330,9 @@ impl Journal {
     }
 
     /// Removes the access of other users to the directory if the directory contains only folders of
-    /// the journal. Kubelet creates the directory of a mount with mode 0755. Other users
-    /// could then run a set-user-ID program that a compromised agent puts into `publish`.
+    /// the journal. Kubelet may have created the directory, to mount it into the agent's pod, with
+    /// mode 0755. Other users could then run a set-user-ID program that a compromised agent puts
+    /// into `publish`.
     fn close(&self) {
         // If other users can write to the directory, they may already have put files there. This
         // function then changes nothing, and `check_private` refuses the directory.

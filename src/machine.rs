@@ -37,7 +37,7 @@ pub(crate) enum Operation<'a> {
     Unlock(&'a File),
 }
 
-/// What the machine makes of an operation.
+/// The machine's decision about an operation.
 pub(crate) enum Verdict {
     /// The operation takes place.
     Proceed,

@@ -153,7 +153,7 @@ impl<'a> Context<'a> {
         self.until(self.deadline - self.left() / share)
     }
 
-    /// Takes the lock of a sandbox. Waits for the lock until the deadline.
+    /// Takes the lock of a container. Waits for the lock until the deadline.
     fn lock(&self, container: &ContainerId) -> Result<Lock, LockError> {
         let take = || Lock::take(&self.host.lock_dir, container, self.deadline);
         self.host.stopwatch.during(Phase::Lock, take)

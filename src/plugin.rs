@@ -1,7 +1,8 @@
 //! One call of the runtime: reads the environment and stdin, and writes the answer to stdout.
 //!
-//! A call that fails or panics writes exactly one error document to stdout. libcni ignores stderr
-//! if stdout is not empty, so the document must contain the cause (CNI 1.1.0 §2, §5).
+//! A call that fails, or that panics before its answer, writes exactly one error document to
+//! stdout. libcni ignores stderr if stdout is not empty, so the document must contain the cause
+//! (CNI 1.1.0 §2, §5).
 
 mod log;
 pub mod worker;
@@ -125,7 +126,8 @@ fn depth() -> Result<Depth, DepthError> {
     Depth::parse(std::env::var_os(DEPTH_VARIABLE).as_deref())
 }
 
-/// Returns the answer of a nested Jackfield, which another Jackfield runs as a delegate.
+/// Returns the answer of a nested Jackfield, which another Jackfield runs as a delegate. Jackfield
+/// gives the same answer if the value of [`DEPTH_VARIABLE`] is not a number.
 ///
 /// A nested ADD always fails, so there is nothing to detach. A nested DEL or GC succeeds, because
 /// the outer Jackfield would never stop retrying a failed DEL.
@@ -151,8 +153,8 @@ pub fn forget_locks() {
 /// Runs `act` with the real cluster, processes and kernel, as configured by `config`.
 ///
 /// # Errors
-/// The errors of `act`. Also an error if Jackfield runs as its own delegate or cannot find its own
-/// executable.
+/// The errors of `act`. Also an error if Jackfield runs as its own delegate, if the value of
+/// [`DEPTH_VARIABLE`] is not a number, or if Jackfield cannot find its own executable.
 pub fn with_host<T>(
     config: &NodeConfig,
     act: impl FnOnce(&Host<'_>) -> Result<T, Failure>,

@@ -61,7 +61,7 @@ pub(crate) fn create(dir: &Path) -> io::Result<()> {
 /// Runs `act`. If `act` returns `NotFound`, creates `dir` and runs `act` again.
 ///
 /// # Errors
-/// The error of the file system.
+/// The error of `act`, or the error of creating `dir`.
 pub(crate) fn or_create<T>(dir: &Path, act: impl Fn() -> io::Result<T>) -> io::Result<T> {
     match found(act())? {
         Some(value) => Ok(value),

@@ -13,8 +13,8 @@ use thiserror::Error;
 /// can write.
 ///
 /// # Errors
-/// `InvalidData` if the file is not regular or larger than `limit`, or the error of the file
-/// system, such as `NotFound`.
+/// As [`open`]: for example, `NotFound` for a missing file. Also `InvalidData` if the file is
+/// larger than `limit`.
 pub(crate) fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     read_up_to(open(path)?, limit)
 }
@@ -55,7 +55,8 @@ fn read_up_to(file: File, limit: u64) -> io::Result<Vec<u8>> {
 /// lease.
 ///
 /// # Errors
-/// `InvalidData` if the file is not regular, or the error of the file system.
+/// `InvalidData` if the file is not regular or the path contains a loop of symlinks, or the error
+/// of the file system.
 pub(crate) fn open(path: &Path) -> io::Result<File> {
     open_with(OpenOptions::new().read(true), path, OFlag::empty())
 }

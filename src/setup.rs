@@ -6,7 +6,7 @@
 //!
 //! ```text
 //! install ──▶ plan (what the runtime's directory should contain) ──▶ stage, rename ──▶ manifest
-//! guard   ──▶ the same, after every change
+//! guard   ──▶ plans again after every change, and repairs the files that differ from the plan
 //! uninstall ◀── manifest, journal
 //! doctor  ◀── everything
 //! ```

@@ -135,7 +135,8 @@ impl<T: Cacheable> ObjectCache<T> {
         self.heard.get().is_some()
     }
 
-    /// Returns the time of the last list or event of the watch.
+    /// Returns the time of the last list or event of the watch, or of the last answer that the API
+    /// server does not serve the objects.
     pub(super) fn heard(&self) -> Option<Instant> {
         self.heard.get()
     }

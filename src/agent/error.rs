@@ -38,7 +38,7 @@ pub enum AgentError {
     Api(#[from] ApiError),
 }
 
-/// Why a process keeps capabilities.
+/// Why the agent cannot give up its capabilities.
 #[derive(Debug, thiserror::Error)]
 pub enum PrivilegeError {
     /// `no_new_privs` cannot be set, so a program could regain capabilities.

@@ -130,8 +130,8 @@ impl Knowledge {
         (!view.is_partial).then(|| PodView::clone(&view))
     }
 
-    /// Reads a pod from the API server. Puts the pod into the cache if it is on this node. The
-    /// caller must hold a permit of `pod_turns`.
+    /// Reads a pod from the API server. Updates the cache if the pod is on this node. The caller
+    /// must hold a permit of `pod_turns`.
     pub(super) async fn current_pod(
         &self,
         namespace: &str,

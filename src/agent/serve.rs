@@ -42,7 +42,7 @@ const LONG_SILENCE: u64 = 60;
 /// The pause after the agent failed to accept a connection.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Serves the connections of plugins.
+/// Serves the connections to the agent's socket.
 pub(super) struct PluginService {
     pub(super) knowledge: Rc<Knowledge>,
     pub(super) publisher: Rc<Publisher>,

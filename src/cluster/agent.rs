@@ -95,8 +95,8 @@ impl Agent {
         Ok(stream)
     }
 
-    /// Sends a message and reads the answer, by `until`. The connection stays open for later
-    /// messages.
+    /// Sends a message, unless it is the announced question, and reads the answer by `until`. The
+    /// connection stays open for later messages.
     fn exchange(&self, message: &ToAgent, until: Instant) -> Result<FromAgent, ClusterError> {
         let announced = self.announced.borrow_mut().take();
         // If a different question was announced, the first answer on its connection belongs to the

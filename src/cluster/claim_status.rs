@@ -22,8 +22,8 @@ pub struct ClaimedDevice {
     pub device: String,
 }
 
-/// The devices of one claim on which a pod has interfaces. Empty after the pod is detached from all
-/// of them.
+/// The devices of one claim on which a pod has interfaces. The list `devices` is empty after the
+/// pod is detached from all of them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClaimStatus {
     /// The name of the claim, which is in the pod's namespace.
@@ -42,8 +42,8 @@ pub struct DeviceStatus {
     pub pool: String,
     /// The device's name in the pool.
     pub device: String,
-    /// The ID of the claim's share, if several claims share the device. Only the claim's allocation
-    /// contains this ID.
+    /// The ID of the claim's share, if several claims share the device. The plugin does not know
+    /// this ID. The agent takes the ID from the claim's allocation.
     #[serde(rename = "shareID", skip_serializing_if = "Option::is_none")]
     pub share_id: Option<String>,
     /// The interface on the device.

@@ -83,9 +83,9 @@ pub fn read(path: &Path) -> Result<OnDisk, ConfDirError> {
 /// unchanged.
 ///
 /// # Errors
-/// When the folder or a `.conf` file in it cannot be read, or when such a file is not a plugin's
-/// configuration. This function does not skip the file, because the network would behave
-/// differently without the plugin.
+/// When the folder exists but cannot be read, or when a `.conf` file in it cannot be read or is not
+/// a plugin's configuration. This function does not skip such a file, because the network would
+/// behave differently without the plugin.
 pub fn with_sibling_plugins(found: OnDisk) -> Result<OnDisk, ConfDirError> {
     // The caller parses a broken list again and reports the error.
     let Ok(mut list) = RawObject::parse_configuration(found.text.as_bytes()) else {

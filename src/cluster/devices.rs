@@ -15,7 +15,7 @@ pub(super) fn wanted<'a>(question: &Question, answer: &'a Answer) -> Option<Vec<
     let annotations = question.annotations.as_ref().unwrap_or(&pod.annotations);
     let namespace = question.pod.as_ref().map_or("", |pod| &pod.namespace);
     let selected = annotations.references(namespace, &question.multus_namespace, question.dialect);
-    // An answer may contain definitions that the question did not name.
+    // An answer may contain definitions that neither the question nor the annotations name.
     let named: HashSet<&ObjectRef> = question.networks.iter().chain(&selected).collect();
     let definitions = answer.definitions.iter();
     let resources: BTreeSet<&str> = definitions

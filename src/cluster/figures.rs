@@ -20,7 +20,7 @@ type Word = Cow<'static, str>;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Figures {
-    /// `CNI_COMMAND`.
+    /// `CNI_COMMAND`, or `RECONCILE` for a change of a running pod's networks.
     pub verb: Word,
     /// The pod, `namespace/name`, if the runtime names one.
     pub pod: Option<String>,

@@ -165,8 +165,8 @@ pub fn length(header: [u8; HEADER], limit: usize) -> Result<usize, FrameError> {
 /// Waits for one message and reads it.
 ///
 /// # Errors
-/// As [`length`], and when the stream ends early or contains something other than the expected
-/// message.
+/// As [`length`], and when the stream fails, ends early or contains something other than the
+/// expected message.
 pub fn read<T: DeserializeOwned>(stream: &mut impl Read, limit: usize) -> Result<T, FrameError> {
     Ok(read_sized(stream, limit)?.0)
 }

@@ -61,7 +61,8 @@ impl OwedWrite {
     }
 
     /// Returns the period in which the plugin wrote the file, by the time since boot in the file's
-    /// name. The time of publishing does not matter. Counts a file of an earlier boot from this boot.
+    /// name. The time of publishing does not matter. Treats a file from an earlier boot as if the
+    /// plugin had written it at that time since the current boot.
     pub fn period(&self) -> String {
         let seconds = self.file.split('.').next();
         let seconds = seconds.and_then(|seconds| seconds.parse().ok());

@@ -154,7 +154,7 @@ pub struct Pod {
 /// need, and refuses the pod if there are still too many.
 pub(super) const MOST_REQUESTS: usize = 256;
 pub(super) const MOST_CONTAINERS: usize = 256;
-/// The longest name of a container or a resource, in bytes.
+/// The longest name of a container or a resource, and the longest UID of a pod, in bytes.
 const LONGEST_NAME: usize = 253;
 
 fn containers<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<Container>, D::Error> {

@@ -34,7 +34,7 @@ pub struct Question {
     /// Kubelet's socket (`podResourcesSocket`), for pods whose networks use devices; `None` if the
     /// call does not need the devices.
     pub kubelet: Option<PathBuf>,
-    /// Whether the answer names the sandboxes whose pods have a changed annotation.
+    /// Whether the answer must list the sandboxes whose pods have a changed annotation.
     pub differing: bool,
     /// Whether the plugin accepts definitions in separate messages before the answer.
     pub parts: bool,
@@ -43,7 +43,7 @@ pub struct Question {
     pub patience: Duration,
 }
 
-/// The objects that an ADD needs.
+/// The answer to a [`Question`]: the pod, and the definitions and claims of its networks.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Answer {

@@ -47,8 +47,8 @@ impl NetworkConfig {
     ///
     /// # Errors
     ///
-    /// [`NetworkConfigError`] when the text is too large or not JSON, a key occurs twice or has an
-    /// invalid value, or the chain is empty or too long.
+    /// [`NetworkConfigError`] when the text is too large or not JSON, a key occurs twice, is
+    /// missing or has an invalid value, or the chain is empty or too long.
     pub fn parse(text: &[u8]) -> Result<Self, NetworkConfigError> {
         let raw = text_of(text)?;
         super::json::unambiguous(raw, &[])?;
@@ -176,7 +176,7 @@ fn plugins(object: RawObject, is_single: bool) -> Result<Vec<PluginConfig>, Netw
 /// Why a network configuration cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum NetworkConfigError {
-    /// The text is not JSON, a key occurs twice, or a value has the wrong type.
+    /// The text is not JSON, a key occurs twice, or a value is invalid.
     #[error(transparent)]
     Json(#[from] JsonError),
     /// `cniVersion` or `cniVersions` has the wrong type.

@@ -145,7 +145,8 @@ impl<'c> Chain<'c> {
     ///
     /// # Errors
     ///
-    /// The error of the first plugin that fails. [`DelegateError::NoResult`] if `result` is `None`.
+    /// The error of the first plugin that fails. If `result` is `None` and the configuration allows
+    /// CHECK, the cause is [`DelegateError::NoResult`].
     pub fn check(
         &self,
         exec: &dyn DelegateExec,

@@ -21,7 +21,7 @@ pub enum DelegateError {
     /// The plugin has no binary that Jackfield may execute.
     #[error(transparent)]
     Missing(#[from] FindError),
-    /// The plugin's configuration cannot be written.
+    /// Jackfield cannot derive the text for the plugin's stdin from the plugin's configuration.
     #[error("its configuration: {0}")]
     Request(#[from] InvocationError),
     /// CHECK needs the result of the ADD, but the journal does not contain it.
@@ -83,7 +83,7 @@ pub enum DelegateError {
     /// The plugin printed several documents.
     #[error("more than one JSON document on stdout; the plugin must print its result once")]
     Twice,
-    /// The output is JSON, but not a result.
+    /// The output is JSON, but not a valid result, or a list in the result is too long.
     #[error("{0}")]
     Result(#[from] ResultError),
     /// The kernel discarded the exit status.

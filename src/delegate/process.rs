@@ -232,7 +232,7 @@ impl<'a> RunningProcess<'a> {
         }
     }
 
-    /// Reaps the process. After a failure, first kills the rest of its group.
+    /// Reaps the process if it has ended. After a failure, first kills the rest of its group.
     fn end(mut self, ending: Ending) -> ProcessOutput {
         match ending {
             // Send no signal. An unkillable process already got SIGKILL. If the exit status is

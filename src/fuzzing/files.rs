@@ -157,8 +157,8 @@ fn written_and_read(template: &RawObject) {
     accepted(conf.node_config());
 }
 
-/// Parses device-info as device plugins and delegates write it. Checks that an accepted value
-/// can be written and read again.
+/// Parses the input as a capture, and as device-info in the form in which device plugins and
+/// delegates write it. Checks that an accepted value can be written and read again.
 pub(super) fn device_info(bytes: &[u8]) -> Option<()> {
     capture(bytes);
     let wire = accepted(WireDeviceInfo::from_json(bytes))?;

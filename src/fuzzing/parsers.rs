@@ -14,7 +14,8 @@ const WRITES: &str = "it only reads records that Jackfield wrote";
 const PASSES: &str = "it passes its input to RawObject, which the target json reaches";
 const ASKS: &str = "it only sends a request; the target netlink reaches the parsers of the answer";
 
-/// Each row names a source file, parsers in the file, and the target that reaches them.
+/// Each row names a source file and parsers in the file, and the target that reaches them or the
+/// reason why no target does.
 #[rustfmt::skip]
 pub(super) const PARSERS: &[(&str, &str, Door)] = &[
     ("device-info/src/capture.rs", "from_json", By("device-info")),

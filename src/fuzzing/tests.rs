@@ -58,8 +58,8 @@ const READS: [&str; 12] = [
     "BASE64.decode(",
 ];
 
-/// A function is a parser if its name is one of these, or begins with one of these and an
-/// underscore, and its signature contains one of the types in [`GIVEN`].
+/// A function is a parser if its signature contains one of the types in [`GIVEN`], and its name is
+/// one of these names or begins with one of them and an underscore.
 const NAMES: [&str; 6] = [
     "parse",
     "read",

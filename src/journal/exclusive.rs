@@ -186,7 +186,7 @@ impl Journal {
     /// Whether `what` is reserved for the sandbox `key`.
     ///
     /// # Errors
-    /// Code 109.
+    /// Code 109 if the link cannot be read.
     pub fn has(&self, key: &Key, what: &Exclusive) -> Result<bool, JournalError> {
         let holder = self.link_target(what)?;
         Ok(holder.is_some_and(|name| name == Path::new(&key.file_name())))
@@ -195,7 +195,7 @@ impl Journal {
     /// Returns the sandbox other than `key` that holds `what`, if there is one.
     ///
     /// # Errors
-    /// Code 109 if the holder's record cannot be read.
+    /// Code 109 if the link or the holder's record cannot be read.
     pub fn other_holder(
         &self,
         key: &Key,

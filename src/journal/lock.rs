@@ -128,7 +128,7 @@ impl Lock {
     }
 
     /// Removes the file of every lock in `dir` that is free. A call that was killed before it wrote
-    /// a record leaves such a file, and so does a call that the kernel did not let remove the file.
+    /// a record leaves such a file, and so does a call that failed to remove its file.
     pub fn sweep(dir: &Path) {
         if private_dir::check(dir).is_err() {
             return;

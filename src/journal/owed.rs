@@ -74,9 +74,10 @@ impl Journal {
         Ok(owed)
     }
 
-    /// If the retry of `key` is due, postpones it by `by`, but at most by the longest wait. Returns
-    /// whether this call postponed the retry. If so, the caller starts the retry. The caller holds
-    /// the lock of the sandbox.
+    /// If the retry of `key` is due, postpones the next retry by `by`, but at most by the longest
+    /// wait, and returns true. The caller then starts the retry that was due. Meanwhile no other
+    /// call starts it. Returns false if no retry is due, or if the marker cannot be written. The
+    /// caller holds the lock of the sandbox.
     pub fn postpone(&self, key: &Key, by: Duration) -> bool {
         let now = now();
         let owed = self.owed(key).filter(|owed| owed.is_due(now));

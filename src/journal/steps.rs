@@ -19,8 +19,9 @@ use crate::plan::Attachment;
 /// The current format. The previous format lacks the baseline, which is the state of the devices
 /// before any delegate ran.
 ///
-/// This release still reads the previous format. For a sandbox without a device, it also writes
-/// the previous format, so that the previous release can read the record.
+/// This release still reads the previous format. It also writes the
+/// records of sandboxes without a device in the previous format, so that the previous release can
+/// read them.
 const FORMAT: u32 = 2;
 
 /// The first line of a record: the sandbox and every attachment that the ADD will attempt.
@@ -36,7 +37,7 @@ pub struct Header {
     pub ifname: InterfaceName,
     /// `CNI_NETNS`.
     pub netns: String,
-    /// The device number and inode number of the network namespace, which identify it.
+    /// The identity of the network namespace, such as `net:[4026531840]`; empty if it is unknown.
     pub netns_id: String,
     /// `CNI_ARGS` as the runtime passed them.
     pub args: String,
@@ -160,9 +161,9 @@ pub struct Progress {
     pub result: Option<CniResult>,
     /// The position in the chain at which a delegate failed.
     pub failed_at: Option<usize>,
-    /// The routes that the ADD changed, or was about to change.
+    /// The change of default routes that was made, or was about to be made, for this attachment.
     pub routes: RouteChange,
-    /// Whether a DEL has detached the attachment.
+    /// Whether the attachment has been detached.
     pub detached: bool,
 }
 

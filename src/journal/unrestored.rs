@@ -4,10 +4,10 @@
 //! unrestored/<address>      the earlier state of a device, and what could not be restored
 //! ```
 //!
-//! The next ADD that gets such a device retries the restoration. If the device then still has the
-//! MAC, GUID or VLAN of the previous pod, the ADD fails, unless the new pod or its definition sets
-//! that value. If the ADD succeeds, the state in this file is also the state to restore after the
-//! new pod.
+//! The next ADD or change of networks that gets such a device retries the restoration. If the
+//! device then still has the MAC, GUID or VLAN of the previous pod, the ADD or change fails, unless
+//! the new pod or its definition sets that value. If the ADD or change succeeds, the state in this
+//! file is also the state to restore after the new pod.
 
 use device_info::PciAddress;
 use serde::{Deserialize, Serialize};
@@ -36,7 +36,7 @@ pub struct Unrestored {
 }
 
 impl Unrestored {
-    /// Describes a device that could not be restored in the current boot.
+    /// Creates an entry, for the current boot, of a device that could not be restored.
     pub fn new(before: DeviceState, pod: Option<PodName>, causes: Vec<String>) -> Unrestored {
         Unrestored {
             boot: boot_id(),

@@ -65,7 +65,7 @@ pub enum NetlinkError {
         /// The kernel's own explanation (`NLMSGERR_ATTR_MSG`), if it sent one.
         explanation: Option<String>,
     },
-    /// The answer is incomplete, and no further piece arrived within this time.
+    /// No answer, or no further piece of an incomplete answer, arrived within this time.
     #[error("the kernel gave no readable answer within {} ms; look for a hanging network driver in dmesg", .0.as_millis())]
     Silent(Duration),
     /// The request could not be sent, or the socket failed before the answer arrived.
@@ -89,7 +89,8 @@ impl NetlinkError {
         }
     }
 
-    /// Returns whether the request may succeed later: nothing answered it, or memory was short.
+    /// Returns whether the request may succeed later: it got no complete and valid answer, or
+    /// memory was short.
     fn is_passing(&self) -> bool {
         !matches!(self, Self::Refused { .. })
             || self.is_errno(nix::libc::ENOMEM)

@@ -65,8 +65,8 @@ pub enum NetnsError {
 }
 
 impl NetnsError {
-    /// Whether the node or this process lacks descriptors or memory. The namespace may then exist,
-    /// although it cannot be opened now.
+    /// Whether the node or this process lacks descriptors or memory, or a signal interrupted the
+    /// call. The namespace may then exist, although it cannot be opened or entered now.
     #[must_use]
     pub fn is_shortage(&self) -> bool {
         let (Self::Unreadable(_, cause) | Self::NotEntered(_, cause)) = self else {
@@ -178,9 +178,9 @@ impl PodNetns {
     /// Enters the namespace with the calling thread, runs `work`, and returns to the previous
     /// namespace.
     ///
-    /// The calling thread does this itself, because a new thread would cost a stack, a clone, two
-    /// wake-ups and a join for one socket. This method opens the previous namespace before the
-    /// switch, so that the return needs no new descriptor.
+    /// The calling thread does this itself. A new thread would cost a stack, a clone, two wake-ups
+    /// and a join, only to open one netlink socket. This method opens the previous namespace before
+    /// the switch, so that the return needs no new descriptor.
     ///
     /// # Panics
     /// If the kernel refuses the return to the previous namespace. Without the panic, Jackfield and

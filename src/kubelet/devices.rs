@@ -25,8 +25,8 @@ pub struct PodDevices {
     /// does not know the pod.
     #[serde(deserialize_with = "containers")]
     pub containers: Vec<ContainerDevices>,
-    /// The resources that have devices on this node, from device plugins and DRA drivers. `None` if
-    /// kubelet gave no answer, does not offer `GetAllocatableResources` or was not asked for them.
+    /// The resources for which device plugins have devices on this node. `None` if kubelet gave no
+    /// answer, does not offer `GetAllocatableResources` or was not asked for them.
     #[serde(deserialize_with = "bounded::optional_texts::<_, 1024, LONGEST_NAME>")]
     pub on_node: Option<Vec<String>>,
     /// Why the answer of kubelet or the cluster is incomplete, in one line.

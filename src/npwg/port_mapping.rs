@@ -45,7 +45,7 @@ impl PortMapping {
     ///
     /// # Errors
     ///
-    /// [`JsonError::Missing`] with the port that is missing, or [`JsonError::Key`] with the key
+    /// [`JsonError::Missing`] with the key of a missing port, or [`JsonError::Key`] with the key
     /// whose value is invalid.
     pub(crate) fn read(object: &RawObject) -> Result<Self, JsonError> {
         let port = |key| {

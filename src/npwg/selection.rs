@@ -63,7 +63,7 @@ pub struct Selection {
     pub bandwidth: Option<Bandwidth>,
     /// `cni-args`, unchanged.
     pub cni_args: Option<RawObject>,
-    /// `default-route`: the gateways. An empty list removes the default routes.
+    /// `default-route`: the gateways. An empty list removes all default routes of the pod.
     pub default_route: Option<Vec<IpAddr>>,
     /// `ipam-claim-reference`: the name of an IPAMClaim in the pod's namespace.
     pub ipam_claim: Option<String>,
@@ -191,8 +191,8 @@ pub enum SelectionError {
         /// The position of the second network, from 1.
         second: usize,
     },
-    /// A selected network and the network that replaces the cluster network both have the key
-    /// `default-route`.
+    /// The network at this position, from 1, and the network that replaces the cluster network both
+    /// have the key `default-route`.
     #[error(
         "network {0} and the network of the annotation v1.multus-cni.io/default-network both have \
          the key \"default-route\"; keep it in one"

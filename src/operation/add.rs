@@ -24,7 +24,7 @@ pub struct Added {
     /// The answer to the runtime. It contains only the result of the cluster network, because some
     /// runtimes treat every address in the answer as a pod IP.
     pub result: CniResult,
-    /// The published status of every attachment.
+    /// The status of every attachment, which ADD has published if the pod is known.
     pub status: Vec<StatusEntry>,
 }
 
@@ -107,7 +107,8 @@ pub fn add(context: &Context<'_>) -> Result<Added, Failure> {
     }
 }
 
-/// Attaches and verifies every network of the plan, and publishes the network-status.
+/// Attaches and verifies every network of the plan, and publishes the network-status if the pod is
+/// known.
 ///
 /// # Errors
 /// The first failure. The caller must then detach what was started.
@@ -168,7 +169,8 @@ fn tell_problems(context: &Context<'_>, prepared: &Prepared) {
 /// [`Failure::AlreadyAttached`] if the earlier sandbox is in use: its ADD completed in this boot,
 /// its network namespace still exists, none of its attachments is detached, and the journal owes no
 /// detachment of it. The runtime must then send a DEL first. [`Failure::Owed`] if a part cannot be
-/// detached. Also if the journal cannot be read or written.
+/// detached. Another error if the recorded network namespace cannot be examined, or the journal
+/// cannot be read or written.
 fn settle_earlier(context: &Context<'_>, key: &Key) -> Result<(), Failure> {
     let sandbox = match context.host.journal.find(key)? {
         Lookup::Found(sandbox) => sandbox,

@@ -45,7 +45,8 @@ pub(super) fn last_answer(host: &Host<'_>, config: &NodeConfig) -> Option<Dated>
     Dated::of(host, config, ANSWERED)
 }
 
-/// Removes the files from `run`, the parent of the lock directory, for `jackfield uninstall`.
+/// Removes the files with these times from `run`, the parent of the lock directory, for
+/// `jackfield uninstall`.
 pub fn forget(run: &Path) {
     for entry in fs::read_dir(run).into_iter().flatten().flatten() {
         let name = entry.file_name();

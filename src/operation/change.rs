@@ -70,8 +70,9 @@ pub fn request(header: &Header, cni_path: &str, conf: RawObject) -> Result<Reque
 /// left. Changes nothing.
 ///
 /// # Errors
-/// If the sandbox cannot be locked or its record cannot be read, if the node configuration forbids
-/// changes in the pod's namespace, if no plan can be made, or if the plan has problems.
+/// If the sandbox cannot be locked, if its record or its network namespace cannot be read, if the
+/// node configuration forbids changes in the pod's namespace, if no plan can be made, or if the
+/// plan has problems.
 pub fn foresee(context: &Context<'_>) -> Result<Changed, Failure> {
     let key = context.key()?;
     let _lock = context.lock(&key.container)?;
@@ -88,8 +89,8 @@ pub fn foresee(context: &Context<'_>) -> Result<Changed, Failure> {
 ///
 /// # Errors
 /// Any failure of a step. If attaching fails, the change detaches again what it has attached.
-/// Networks that it has already detached stay detached. If the change fails after Jackfield has read the record, the
-/// journal records the failure, and the pod gets an event.
+/// Networks that it has already detached stay detached. If the change fails after Jackfield has
+/// read the record, the journal records the failure, and the pod gets an event.
 pub fn change(context: &Context<'_>) -> Result<Changed, Failure> {
     capabilities::require()?;
     let key = context.key()?;
@@ -159,8 +160,8 @@ fn prepare(context: &Context<'_>, sandbox: &Sandbox) -> Result<Change, Failure> 
     prepare::change(context, &sandbox.header)
 }
 
-/// Checks that the networks of a change can be attached. Otherwise returns a failure with every
-/// reason.
+/// Checks that the networks of a change can be attached. If one cannot, returns a failure with the
+/// problems of all networks.
 fn refuse_problems(change: &Change) -> Result<(), Failure> {
     let problems = change.prepared.problems.iter().cloned();
     Failure::of(problems.map(Failure::from).collect())

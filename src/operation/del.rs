@@ -49,7 +49,7 @@ fn locked(context: &Context<'_>, key: &Key) -> Result<(), Failure> {
         Lookup::Found(sandbox) => recorded(context, key, *sandbox),
         Lookup::Absent => {
             without_record(context, key, journal.is_lost(key))?;
-            // A marker may be left of a record that is removed.
+            // The record may have been removed without the marker of its failed detachment.
             Ok(journal.forget(key)?)
         }
         Lookup::CutOff => {

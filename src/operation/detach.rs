@@ -1,5 +1,6 @@
 //! Detaches sandboxes: for DEL and GC, after a failed ADD, for a retry, on uninstall, and if an ADD
-//! finds an obsolete sandbox. Also detaches single attachments when the networks of a running pod change.
+//! finds an obsolete sandbox. Also detaches single attachments when the networks of a running pod
+//! change.
 
 use std::path::{Path, PathBuf};
 
@@ -28,8 +29,8 @@ pub enum Detachment {
 /// other attachments (NPWG 1.3 §7.2).
 ///
 /// # Errors
-/// [`Failure::Owed`] if a part could not be detached. The record then stays in the journal for a
-/// retry. The journal's error if the record cannot be removed.
+/// [`Failure::Owed`] if a part could not be detached or a device could not be restored. The record
+/// then stays in the journal for a retry. The journal's error if the record cannot be removed.
 pub fn detach(context: &Context<'_>, sandbox: Sandbox, why: Detachment) -> Result<(), Failure> {
     let key = sandbox.header.key();
     let (detached, mut debts) = attempt(context, &sandbox, &sandbox.to_detach(), why);
@@ -78,8 +79,8 @@ fn steps(sandbox: &Sandbox, detached: &[usize], why: Detachment) -> Vec<Step<'st
 /// failed, releases the devices, MACs and GUIDs of the attachments at `indices`.
 ///
 /// # Errors
-/// [`Failure::Owed`] if a part could not be detached. The journal's error if the steps cannot be
-/// recorded.
+/// [`Failure::Owed`] if a part could not be detached or a device could not be restored. The
+/// journal's error if the steps cannot be recorded.
 pub(super) fn detach_some(
     context: &Context<'_>,
     sandbox: &mut Sandbox,
@@ -203,8 +204,8 @@ fn netns(
     Ok(recorded_netns(header, &path)?.map(|_| path))
 }
 
-/// Opens the network namespace at `path` if it is the recorded namespace. Returns `None` if the
-/// recorded namespace is gone, and if the record has no identity of the namespace.
+/// Opens the network namespace at `path` if it is the recorded namespace. Returns `None` if `path`
+/// leads to no namespace or to a different one, or if the record has no identity of the namespace.
 ///
 /// # Errors
 /// If a lack of descriptors or memory hides whether the namespace exists.

@@ -165,7 +165,8 @@ pub enum Failure {
     /// Several independent steps failed.
     #[error("{}", joined(.0, "; also "))]
     Several(Vec<Failure>),
-    /// A part of the sandbox is still attached. Jackfield will retry the detachment.
+    /// A part of the sandbox may still be attached, or a device is not restored. Jackfield will
+    /// retry the detachment.
     #[error("{}", teardown(.0))]
     Owed(Vec<Failure>),
     /// A call failed, and the clean-up after this failure failed too.

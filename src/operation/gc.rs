@@ -46,8 +46,9 @@ pub struct Collected {
 }
 
 /// Detaches every recorded sandbox that the configuration on stdin does not list as valid, then
-/// calls GC of the networks' plugins, unless changes of running pods are under way. Does nothing if the
-/// configuration has no such list.
+/// calls GC of the networks' plugins. Calls no plugin if changes of running pods are under way, or
+/// if the attachments of a live container are unknown. Does nothing if the configuration has no
+/// such list.
 ///
 /// # Errors
 /// All failures, combined. A failure to detach a sandbox or to call a plugin does not stop GC, but

@@ -27,8 +27,8 @@ pub(super) use unrecorded::find as find_unrecorded;
 /// the sandbox had a record.
 ///
 /// # Errors
-/// [`Failure::Owed`] if a part is still attached. The sandbox then has a record for the retry. Also
-/// if the attachments cannot be determined, or if the journal cannot be written.
+/// [`Failure::Owed`] if a part may still be attached. The sandbox then has a record for the retry.
+/// Also if the attachments cannot be determined, or if the journal cannot be written.
 pub(super) fn del_without_record(
     context: &Context<'_>,
     key: &Key,

@@ -3,8 +3,8 @@
 //! order that depends only on the seed, and calls are killed at any step.
 //!
 //! ```text
-//! JACKFIELD_SIMULATION_SEED=7 cargo test --lib simulation -- --nocapture    replays one world
-//! JACKFIELD_SIMULATION_PODS=1000000 cargo test --lib simulation             simulates so many pods
+//! JACKFIELD_SIMULATION_SEED=7 cargo test --lib simulation -- --nocapture   replays one world
+//! JACKFIELD_SIMULATION_PODS=1000000 cargo test --lib simulation            stops at this many pods
 //! ```
 
 mod baton;
@@ -110,8 +110,9 @@ impl Runner {
     }
 }
 
-/// Runs worlds on all processors until `is_enough` of the pods so far. Returns the figures, and the
-/// first world that breaks a rule.
+/// Runs worlds on all processors until `is_enough` accepts the number of pods so far, or until a
+/// world breaks a rule. Returns the figures, and the broken rules of the first such world with its
+/// seed.
 fn run_worlds(
     first: u64,
     mutant: Option<Mutant>,
@@ -219,7 +220,7 @@ fn a_seed_decides_everything() {
     }
 }
 
-/// The most worlds within which the simulation must find a broken rule.
+/// The maximum number of worlds in which the simulation must find a broken rule.
 const FOUND_WITHIN: u64 = 150;
 
 #[test]

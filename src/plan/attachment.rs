@@ -55,7 +55,8 @@ pub struct Attachment {
     /// The layer-2 network that the attachment joins; `None` if the pod requests no MAC or GUID.
     /// Records of older releases also have `None`.
     pub segment: Option<Segment>,
-    /// The gateways of the pod's default routes; an empty list removes the routes.
+    /// The gateways of the pod's new default routes; an empty list removes all default routes of
+    /// the pod. `None` changes no default route.
     pub default_route: Option<Vec<IpAddr>>,
     /// Whether this is the chain of `auxiliaryCNIChainName`. Its plugins make no interface, so
     /// there is nothing to verify or report.

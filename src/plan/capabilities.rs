@@ -65,9 +65,9 @@ impl Planner<'_> {
     }
 
     /// Passes one request to the plugins that declare its capability. With `npwgVersion: 1.0`,
-    /// addresses (`ips` and `mac`) always go into `args.cni` and CNI_ARGS instead. Otherwise,
-    /// addresses whose capability no plugin declares go into CNI_ARGS if `undeclared` is `args` or
-    /// the network is the cluster network. Any other undeclared request is an error.
+    /// addresses (`ips` and `mac`) always go into `args.cni` and CNI_ARGS instead. With any other
+    /// `npwgVersion`, addresses also go into CNI_ARGS if `undeclared` is `args`, or if no plugin of
+    /// the cluster network declares their capability. Any other undeclared request is an error.
     fn pass(
         &self,
         capability: &str,

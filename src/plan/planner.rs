@@ -186,7 +186,7 @@ impl<'a> Planner<'a> {
         }
         self.bytes.set(bytes);
         let (name, config) = read(network)?;
-        // The parser does not check this limit. Otherwise a DEL would fail for an attachment that
+        // The parser does not check this limit. If it did, a DEL would fail for an attachment that
         // an earlier release made with more capabilities.
         for plugin in config.plugins() {
             let count = plugin.capabilities().count();

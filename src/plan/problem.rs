@@ -34,7 +34,7 @@ pub enum Reason {
         /// The label of the other network.
         network: String,
     },
-    /// The pod's network namespace already has the interface.
+    /// The pod's network namespace already has an interface with this name.
     #[error(
         "interface name {0} already exists in the pod's network namespace; choose another in the pod's annotation"
     )]

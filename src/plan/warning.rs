@@ -88,8 +88,8 @@ impl PlanWarning {
         Event::warning(reason, self.to_string())
     }
 
-    /// The plan error on a node with `invalidAnnotation: fail`; `None` if that node accepts the pod
-    /// too.
+    /// The plan error that replaces this warning on a node with `invalidAnnotation: fail`; `None`
+    /// if that key does not affect this warning.
     pub fn ignored(&self) -> Option<PlanError> {
         match self {
             PlanWarning::IgnoredAnnotation { key, error } => Some(PlanError {

@@ -89,7 +89,8 @@ pub struct NodeConfig {
     pub dialect: Dialect,
     /// `statusAddresses`.
     pub status_addresses: StatusAddresses,
-    /// `statusNeedsAgent`: whether STATUS fails once the agent has been away for a minute.
+    /// `statusNeedsAgent`: whether STATUS fails while the agent does not answer, except during a
+    /// brief absence of the agent.
     pub status_needs_agent: bool,
     /// `dynamicAttachment`: whether a changed annotation changes the networks of a running pod.
     pub dynamic_attachment: bool,

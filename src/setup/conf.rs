@@ -62,7 +62,8 @@ impl OurConf {
         (name.as_deref() == Some(NAME)).then_some(conf)
     }
 
-    /// Splits a list, a single plugin, or a template without a `type` into the three parts.
+    /// Splits a list, a single plugin, or a template without a `type` into the fields of an
+    /// [`OurConf`].
     fn parts(object: &RawObject) -> OurConf {
         let plugins: Option<Vec<RawObject>> = object.read("plugins").ok().flatten();
         let mut plugins = plugins.unwrap_or_default().into_iter();
@@ -122,7 +123,8 @@ impl OurConf {
         OurConf { ours, ..self }
     }
 
-    /// Returns this configuration, followed by the plugins that other programs appended to `other`.
+    /// Returns this configuration with the plugins that other programs appended to `other`, in
+    /// place of its own appended plugins.
     #[must_use]
     pub fn followed_as(mut self, other: &OurConf) -> OurConf {
         self.followers.clone_from(&other.followers);

@@ -123,7 +123,7 @@ impl Directory {
         })
     }
 
-    /// The error for the first file that has one of our names and cannot be read.
+    /// The error for the file of [`Self::broken_ours`], if that file cannot be read.
     pub fn unreadable_ours(&self) -> Option<SetupError> {
         let (_, cause) = self.broken_ours()?;
         match &**cause {

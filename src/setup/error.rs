@@ -349,7 +349,7 @@ impl Problem for SetupError {
             SetupError::InstalledConf(_) | SetupError::Retire(_) => return None,
             SetupError::DamagedRecords { .. } => {
                 "nothing was changed: delete its pod, so that the DEL detaches as much as possible, \
-                 then run uninstall again; or keep the record with uninstall --force"
+                 then run uninstall again; or delete the record too, with uninstall --force"
             }
             SetupError::InContainer { binary, .. } => {
                 return Some(format!(

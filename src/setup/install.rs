@@ -56,7 +56,7 @@ pub enum InstallOutcome {
 /// Waits for a cluster network, then installs.
 ///
 /// # Errors
-/// [`SetupError`]. The runtime's first configuration is still usable then.
+/// [`SetupError`]. Even after an error, the runtime's first configuration is usable.
 pub fn install(options: &Options, say: Say<'_>) -> Result<InstallOutcome, SetupError> {
     let lock = InstallLock::take(&options.paths)?;
     install_locked(options, &lock, say, &mut |_| {})

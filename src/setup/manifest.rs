@@ -76,8 +76,8 @@ pub struct Manifest {
     /// The times of the repairs, in seconds since the epoch.
     #[serde(default)]
     pub repairs: Vec<u64>,
-    /// Whether an uninstall has begun. The binary and the journal stay while pods that Jackfield
-    /// attached still run.
+    /// Whether an uninstall has begun, or `--back` gave the node back to Multus. The binary and the
+    /// journal stay while pods that Jackfield attached still run.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_leaving: bool,
 }

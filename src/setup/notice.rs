@@ -92,7 +92,7 @@ pub enum Notice {
          {NAME} attached"
     )]
     MultusIsBack(PathBuf),
-    /// A note from a DEL.
+    /// A note from the detachments of an uninstall.
     #[error("{0}")]
     OfCall(Note),
     /// A log line of an attempt to take over.

@@ -94,7 +94,7 @@ fn remove_conf(
         Err(SetupError::NoConfDir(_)) => return Manifest::conf(paths),
         Err(error) => return Err(error),
     };
-    // The file may be ours, and it would name a binary that is gone.
+    // The unreadable file may be ours. If it stayed, it would name a binary that is gone.
     if let Some(cause) = runtime.unreadable_ours() {
         return Err(cause);
     }

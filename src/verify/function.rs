@@ -1,7 +1,9 @@
 //! Verifies the settings of a virtual function on its physical function.
 //!
-//! The expected settings come from the definition, by the keys of sriov-cni and ib-sriov-cni.
-//! Verification skips settings without a key, and settings that the driver does not report.
+//! The expected settings come from the definition, by the keys of sriov-cni and ib-sriov-cni. A
+//! hardware address or GUID that the pod requests is an expected setting too. Verification skips
+//! settings that neither the definition nor the pod sets, and settings that the driver does not
+//! report.
 //!
 //! The pod cannot change settings on the physical function. For a VF that a program drives from
 //! user space, these settings are all that the kernel shows.
@@ -42,8 +44,8 @@ pub struct IntendedFunction {
 
 impl IntendedFunction {
     /// Collects the settings of the SR-IOV plugins in a chain. Skips values that a plugin would
-    /// misread, since ADD refuses them. A hardware address or GUID that the pod requests overrides
-    /// the definition's value.
+    /// refuse or misread, since ADD refuses them. A hardware address or GUID that the pod requests
+    /// overrides the definition's value.
     #[must_use]
     pub fn of(config: &NetworkConfig, requested: &Requested) -> Self {
         let mut settings = BTreeMap::new();

@@ -15,7 +15,7 @@ pub(crate) enum Exposition {
 
 impl Exposition {
     /// Chooses the format that the header `Accept` prefers. Chooses text for a scraper that names
-    /// neither format. The client libraries of Prometheus do the same.
+    /// neither format, as the client libraries of Prometheus do.
     pub(crate) fn parse(accept: &str) -> Exposition {
         let preferences = accept.split(',').filter_map(preference);
         let better = |best: (f32, _), other: (f32, _)| match other.0 > best.0 {
@@ -99,8 +99,8 @@ mod tests {
     use super::Exposition::{OpenMetrics, Text};
     use super::*;
 
-    /// The table has headers like those of several releases of Prometheus, of a browser and of curl,
-    /// and invented headers.
+    /// The table has headers like those of several releases of Prometheus, of a browser and of
+    /// curl, and invented headers.
     #[test]
     fn only_a_scraper_that_accepts_open_metrics_gets_it() {
         for (accept, expected) in [

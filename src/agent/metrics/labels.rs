@@ -10,7 +10,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 
 /// The number of values of a label that have their own series. All further values share the series
-/// [`OTHER`]. Otherwise the names of definitions could fill the memory of the agent.
+/// [`OTHER`]. Without this limit, the names of definitions could fill the memory of the agent.
 pub(super) const MOST: usize = 256;
 /// The longest value of a label, in bytes. The namespace and name of a definition fit.
 const LONGEST: usize = 320;

@@ -28,7 +28,8 @@ pub(super) struct ObjectWatch<'a, T> {
 impl<T: Cacheable> ObjectWatch<'_, T> {
     /// Parses an object into the form that the cache keeps. If parsing fails, logs a warning and
     /// returns `None`. When a question needs the object, the agent reads the object again from the
-    /// API server. If the object is a pod, the agent then returns the error.
+    /// API server. If the object is a pod that still cannot be parsed, the agent answers with the
+    /// error.
     fn kept(&self, object: &ObjectRef, text: &str, is_new: bool) -> Option<T> {
         let kept = (self.keep)(object, text, is_new);
         kept.unwrap_or_else(|cause| {

@@ -1,5 +1,5 @@
-//! A pod's devices by resource, indexed once. The search for the devices of a resource then does not
-//! read the whole answer of pod-resources again.
+//! A pod's devices by resource. The index is built once, so that finding the devices of a resource
+//! does not require reading the whole answer of pod-resources again.
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -438,7 +438,8 @@ fn sidecars_come_first_and_devices_that_an_init_container_hands_on_count_once_an
         container("app", 2, false),
     ];
     assert_eq!(case.ids().0, words("d9 d1 d2 d3"));
-    // The record must have all three devices of the sidecar and the app container, reused or not.
+    // The sidecar and the app container need three devices together, even though the app container
+    // reuses both devices of the init container.
     let mut case = Case::of(0).recorded(&["new first d1 d2", "new app d1 d2"]);
     case.pod.containers = vec![
         container("first", 2, true),

@@ -83,9 +83,9 @@ struct AllocatedResult {
 /// the pod `is_gone`.
 ///
 /// Writes only devices that are allocated to a claim on `node`, and only if the claim is reserved
-/// for the pod. Drops the status of a claim that does not exist, and a status that the API server
-/// can never accept. Does nothing if the publication has no pod UID, or if the API server does not
-/// serve `resource.k8s.io/v1`.
+/// for the pod. Skips a claim that does not exist, and a status that the API server can never
+/// accept. Does nothing if the publication has no pod UID, or if the API server does not serve
+/// `resource.k8s.io/v1`.
 ///
 /// # Errors
 /// [`ApiError`]. The publication is then still owed. A retry of a successful write changes nothing.

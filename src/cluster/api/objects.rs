@@ -82,7 +82,7 @@ pub struct PodView {
     pub containers: Vec<Container>,
     /// Whether the pod has resource claims (DRA).
     pub has_claims: bool,
-    /// Whether no runtime attaches the pod, because it uses the host's network or has ended.
+    /// Whether the pod uses the host's network or has ended. No runtime attaches such a pod.
     pub is_unattached: bool,
     /// Whether annotations, status and containers are left out, because they are too long for the
     /// cache.
@@ -161,8 +161,8 @@ impl PodView {
         texts.chain(requests).sum::<usize>() + self.identity.uid.len()
     }
 
-    /// Returns the pod for an answer. Its UID is `asked`, the runtime's UID, if the runtime passes
-    /// one.
+    /// Returns the pod for an answer. Sets its UID to `asked`, the UID that the runtime passed.
+    /// Without `asked`, the UID is the one in the cluster.
     pub fn to_pod(&self, asked: Option<&str>) -> Pod {
         Pod {
             uid: Some(asked.unwrap_or(&self.identity.uid).to_owned()),

@@ -111,7 +111,8 @@ fn a_torn_file_is_put_aside_and_one_of_a_newer_release_left_alone() {
     assert_eq!((survey.waiting.len(), survey.broken.len()), (1, 1));
 }
 
-/// The agent can write to the directory. Its files must not block or mislead root.
+/// The agent can write to the directory of owed writes. A file that the agent puts into it must not
+/// block or mislead the plugin, which runs as root.
 #[test]
 fn only_regular_files_of_a_bounded_size_are_read() {
     let dir = tempfile::tempdir().unwrap();

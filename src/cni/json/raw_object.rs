@@ -16,9 +16,9 @@ pub(crate) const POD_ANNOTATIONS: &str = "io.kubernetes.cri.pod-annotations";
 /// A JSON object as a list of its keys, each with the text of its value.
 ///
 /// Jackfield passes the values of a configuration on to delegates byte for byte (CNI 1.1.0 §3
-/// "passed through unaltered"). A configuration may contain numbers that no number type reproduces,
-/// such as `9007199254740993`, `1.10` or `1e400`. A value therefore stays text until Jackfield
-/// reads it.
+/// "passed through unaltered"). A configuration may contain numbers that a floating-point type does
+/// not reproduce, such as `9007199254740993`, `1.10` or `1e400`. A value therefore stays text until
+/// Jackfield reads it.
 ///
 /// Lookups ignore the case of keys and treat `null` as absent, like Go's decoder, because most
 /// delegates are written in Go. If a key occurs more than once, the last value applies.

@@ -63,8 +63,8 @@ fn begun(journal: &Journal, container: &str) -> Header {
     header
 }
 
-/// Takes `what` for the sandbox of `header`. Returns the container that already holds `what`, if
-/// there is one.
+/// Takes `what` for the sandbox of `header`. Returns the other container that already holds
+/// `what`, if there is one.
 fn take(journal: &Journal, header: &Header, what: &Exclusive) -> Option<String> {
     let soon = std::time::Instant::now() + std::time::Duration::from_secs(20);
     let turn = Turn::take(&journal.dir.join("locks"), soon).unwrap();

@@ -2,8 +2,9 @@
 //!
 //! During a GC, each network's plugins free what the GC does not name. So nothing may be attached
 //! after the GC has read the journal. The runtime therefore calls neither ADD nor DEL during a GC
-//! (CNI 1.1.0 §2, Lifecycle & Ordering). But the runtime does not know of changes, because Jackfield
-//! starts them.
+//! (CNI 1.1.0 §2, Lifecycle & Ordering). But the runtime does not know of changes, because
+//! Jackfield starts them. If changes hold the lock for too long, the GC still detaches sandboxes,
+//! but does not call GC of the networks' plugins.
 
 use std::fs::File;
 use std::path::Path;
@@ -15,9 +16,10 @@ use crate::disk;
 /// The name of the locked directory, among the locks.
 const FOLDER: &str = "changes";
 
-/// The lock of a change, which it shares with other changes, or of a GC, which excludes all changes.
-/// The lock is a `flock`, so it ends with its process. If a change is killed, its record already
-/// names what its orphaned delegate attaches.
+/// A lock that any number of changes hold together, or one GC holds alone.
+///
+/// The lock is a `flock`, so it ends with its process. If a change is killed, the record of the
+/// sandbox already names what the orphaned delegate of the change attaches.
 #[derive(Debug)]
 pub struct ChangesLock {
     _dir: File,

@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 /// Why a lock could not be taken.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
-    /// Another process holds the lock of the sandbox, or the [`Turn`](super::Turn).
+    /// Another process holds the lock of the container, the [`Turn`](super::Turn), or the
+    /// [`ChangesLock`](super::ChangesLock).
     #[error("lock {} is held by {holders}; try again when the lock is free", path.display())]
     Busy {
-        /// The lock's file, or the directory of the locks for a turn.
+        /// The lock's file, or the directory that is locked for a turn, a change or a GC.
         path: PathBuf,
         /// The text that names the processes with the lock.
         holders: String,

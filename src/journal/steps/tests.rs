@@ -208,7 +208,8 @@ fn golden_record_of_the_previous_release() {
         format!("{expected:?}"),
         "both headers have the same meaning"
     );
-    // This release adds no key to steps, so it would write the same bytes.
+    // This release leaves out each of its new keys if the key has no value, so it writes the same
+    // bytes.
     let written = previous.to_bytes().unwrap();
     assert_eq!(written, golden::previous("sandbox"));
 }

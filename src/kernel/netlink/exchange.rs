@@ -50,7 +50,7 @@ impl Kind {
     }
 }
 
-/// How often [`Netlink`] sends a request whose answer is incomplete each time.
+/// How many times [`Netlink`] sends a request before it gives up, if every answer is incomplete.
 const ATTEMPTS: u32 = 8;
 
 /// The initial size of the buffer, in bytes. The kernel sends a list in pieces of up to 32 KiB, so

@@ -62,8 +62,8 @@ pub(super) fn carry_out(
             })
         }
     };
-    // If a part could not be detached or a device could not be restored, the record keeps the change.
-    // A DEL or the next change then does the rest.
+    // If a part could not be detached or a device could not be restored, the record keeps the
+    // change. A DEL or the next change then does the rest.
     let is_settled = !is_owed && (outcome.is_ok() || sandbox.unfinished().is_empty());
     let mut sandbox = sandbox.end_change(NetworksDigest::default());
     if is_settled {

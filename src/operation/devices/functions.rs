@@ -1,6 +1,6 @@
 //! Checks that VFs have the settings that definitions and pods request. The physical functions
-//! report the actual settings. For this check, ADD asks each physical function once, after it has
-//! attached the last network. CHECK also asks each physical function once.
+//! report the actual settings. For this check, ADD asks each physical function once, after
+//! attaching the last network. CHECK also asks each physical function once.
 
 use device_info::PciAddress;
 

@@ -95,7 +95,7 @@ pub(super) fn run(sim: &Arc<Simulation>, task: TaskId, job: &Job) -> Outcome {
     outcome
 }
 
-/// The answer is one JSON document, or nothing for a verb without a result.
+/// Checks that the answer is one JSON document, or is empty if a verb without a result succeeded.
 fn check_document(sim: &Simulation, job: &Job, document: &str, is_needed: bool) {
     let documents = serde_json::Deserializer::from_str(document).into_iter::<Value>();
     let documents: Vec<_> = documents.collect();

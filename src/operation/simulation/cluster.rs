@@ -35,7 +35,7 @@ impl Agent {
         }
     }
 
-    /// Fails or delays a request.
+    /// Fails or delays some requests. Returns whether the agent's cache is stale.
     fn trouble(&self, until: Instant) -> Result<bool, ClusterError> {
         let (process, sim) = (&self.process, &self.process.sim);
         process.step(30);

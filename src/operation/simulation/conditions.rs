@@ -6,7 +6,7 @@ use std::time::Duration;
 #[derive(Debug, Clone)]
 pub(super) struct Conditions {
     pub(super) pods: u32,
-    /// The number of calls at a time.
+    /// The maximum number of pods that exist at a time.
     pub(super) at_once: u32,
     pub(super) steadiness: u32,
     /// The chance, in percent, that a call is killed.
@@ -65,7 +65,8 @@ impl Conditions {
 }
 
 impl Conditions {
-    /// Whether nothing goes wrong in this world.
+    /// Whether this world has no faults. Clock changes and a runtime that repeats no DEL are not
+    /// faults.
     pub(super) fn are_clean(&self) -> bool {
         let chances = [
             self.kills,

@@ -13,7 +13,8 @@ use crate::cni::{self, Verb};
 use crate::delegate::{DelegateCall, DelegateError, DelegateExec, LastLine};
 
 impl Process {
-    /// When the first delegate of this process and of a container ran.
+    /// Returns when this process ran its first delegate for `container`. Returns the current time
+    /// if this is the first one.
     pub(super) fn begun(&self, container: &str) -> Duration {
         let mut begun = self.begun.borrow_mut();
         if let Some((_, since)) = begun.iter().find(|(known, _)| known == container) {

@@ -20,7 +20,7 @@ const ERRORS: [i32; 5] = [
     libc::ENOMEM,
 ];
 
-/// Decides about an operation of a process.
+/// Decides whether an operation of a process succeeds.
 pub(super) fn judge(process: &Process, operation: Operation<'_>) -> Verdict {
     if process.is_dead() {
         return refuse(libc::EIO);
@@ -140,7 +140,7 @@ fn fault(process: &Process, operation: &Operation<'_>) -> Option<Verdict> {
     if let Operation::Remove(path) = operation
         && let Ok(name) = path.strip_prefix(sim.place.journal())
     {
-        // Nothing removes a marker later that cannot be removed together with its record.
+        // If a marker cannot be removed together with its record, nothing removes the marker later.
         let name = name.display().to_string();
         sim.world().changed_files.insert(name);
     }

@@ -1,4 +1,4 @@
-//! What a power loss makes of the journal, whose files nothing syncs.
+//! The effect of a power loss on the journal, whose files are never synced.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,7 +9,7 @@ use super::disk::cut;
 use super::simulated::Simulation;
 use crate::machine::Operation;
 
-/// What a path has led to.
+/// What a path led to at one time.
 #[derive(Clone, PartialEq)]
 enum Version {
     Absent,
@@ -62,7 +62,8 @@ impl History {
                 self.push(path);
             }
             Operation::Rename(from, to) => {
-                // A file system with a journal moves a file to quarantine at once.
+                // Only the quarantine renames files that are not temporary. The simulation assumes
+                // that a power loss does not undo such a rename.
                 let is_temporary = |path: &Path| {
                     let name = path.file_name().unwrap_or_default();
                     name.as_encoded_bytes().starts_with(b".")
@@ -90,8 +91,9 @@ impl History {
         }
     }
 
-    /// Simulates a power loss: every file independently becomes one of its earlier versions, or the
-    /// beginning of its last version.
+    /// Simulates a power loss: every file independently keeps its last version, or becomes one of
+    /// its earlier versions. Some files also lose their end, or get zeros instead. Removes all
+    /// locks.
     pub(super) fn lose_power(&mut self, sim: &Simulation) {
         let (journal, locks) = (sim.place.journal(), sim.place.locks());
         let _ = fs::remove_dir_all(&locks);

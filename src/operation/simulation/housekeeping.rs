@@ -1,4 +1,5 @@
-//! What happens beside the pods: STATUS and GC, changes of the clock, a full disk and the power loss.
+//! What happens beside the pods: STATUS and GC, changes of the clock, a full disk and the power
+//! loss.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,9 +11,9 @@ use super::simulated::Simulation;
 use super::workload::{Life, TROUBLED};
 use crate::cni::Verb;
 
-/// The most rounds of STATUS after which every failed detachment has been retried.
+/// The maximum number of rounds of STATUS until no detachment is owed any more.
 const MOST_ROUNDS: u32 = 60;
-/// The most GCs that may fail after the faults have ended.
+/// The maximum number of GCs that may fail after the faults have ended.
 const MOST_COLLECTIONS: u32 = 5;
 
 /// Runs a whole world.
@@ -46,7 +47,7 @@ pub(super) fn run_world(sim: &Arc<Simulation>, task: TaskId) {
     finish(sim, task);
 }
 
-/// Calls STATUS and GC until all pods have ended.
+/// Calls STATUS and GC, and changes the clock and fills the disk, until all pods have ended.
 fn keep_house(sim: &Arc<Simulation>, task: TaskId) {
     let refuses_from = sim.milliseconds(30_000);
     let refuses_until = refuses_from + sim.milliseconds(20_000);
@@ -80,7 +81,7 @@ fn status(sim: &Arc<Simulation>, task: TaskId) -> Outcome {
     run(sim, task, &job)
 }
 
-/// Calls GC with the sandboxes that run.
+/// Calls GC with the sandboxes that are attached or are being attached.
 fn collect(sim: &Arc<Simulation>, task: TaskId) -> Outcome {
     let kept = {
         let world = sim.world();

@@ -6,9 +6,9 @@ use std::path::Path;
 use super::simulated::Simulation;
 use crate::journal::record;
 
-/// The names of the files in a folder of the journal. Leaves out files of detached sandboxes that the
-/// disk did not remove, and that a power loss has damaged or brought back. Nothing removes such a
-/// file, and it does no harm.
+/// The names of the files in a folder of the journal. Leaves out the files of a sandbox without a
+/// usable record if the disk did not remove them, or if a power loss has changed them or has
+/// removed the record. Nothing removes such a file, and it does no harm.
 fn files(sim: &Simulation, folder: &str) -> Vec<String> {
     let entries = fs::read_dir(sim.place.journal().join(folder));
     let names = entries.into_iter().flatten().flatten();
@@ -41,7 +41,8 @@ pub(super) fn is_settled(sim: &Simulation) -> bool {
     files(sim, "owed").iter().all(|name| name.starts_with('.'))
 }
 
-/// After all retries, only what a killed process or a power loss has left may be on record.
+/// After all retries, checks that no detachment is owed. In a world without kills, power losses and
+/// disk faults, also checks that no sandbox is on record.
 pub(super) fn after_retries(sim: &Simulation) {
     if !is_settled(sim) {
         let owed = files(sim, "owed");
@@ -59,7 +60,7 @@ pub(super) fn after_retries(sim: &Simulation) {
     }
 }
 
-/// After the last GC, nothing is left.
+/// After the last GC, checks that nothing is left.
 pub(super) fn at_the_end(sim: &Simulation) {
     let mut wrong = Vec::new();
     for folder in ["sandboxes", "owed", "changes", "adopted", "unrestored"] {
@@ -71,8 +72,8 @@ pub(super) fn at_the_end(sim: &Simulation) {
     let mut world = sim.world();
     let world = &mut *world;
     for (network, container, ifname) in world.leases.keys() {
-        // Without a usable record, a DEL detaches the cluster network, and what the cluster says that
-        // the pod selects now.
+        // Without a usable record, a DEL detaches the cluster network and the networks that the pod
+        // selects now, according to the cluster.
         let is_unclear = sim.conditions.cluster_faults > 0 || world.reselected.contains(container);
         let is_lost =
             world.forgotten.contains(container) || world.damaged.contains(container) && is_unclear;
@@ -95,7 +96,7 @@ pub(super) fn at_the_end(sim: &Simulation) {
     }
     if !world.orphans.is_empty() || !world.processes.is_empty() {
         let running = world.orphans.len() + world.processes.len();
-        // The process that calls this has ended.
+        // The last GC has ended, so it is not one of these processes.
         wrong.push(format!("{running} processes still run"));
     }
     world.wrong.extend(wrong);

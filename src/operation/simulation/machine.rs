@@ -82,7 +82,7 @@ impl Process {
         self.kill_after.is_some()
     }
 
-    /// Lets other processes run. The process may be killed here.
+    /// Lets other processes run. May then kill this process.
     pub(super) fn step(&self, what: u64) {
         if self.is_dead.get() {
             return;
@@ -144,7 +144,7 @@ impl Process {
             let pause = sim.milliseconds([5, 100, 1500][sim.below(3) as usize]);
             sim.scheduler.sleep(task, pause);
             let mut world = sim.world();
-            // A killed orphan has done nothing more.
+            // An orphan that was killed in the meantime does nothing more.
             if world.orphans.remove(&pid).is_some() {
                 world.delegates.remove(&work.container);
                 let rest = work.rest();

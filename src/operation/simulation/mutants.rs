@@ -1,5 +1,5 @@
-//! Broken rules: each mutant breaks one rule of the journal or of the lock. The simulation must find
-//! each of them.
+//! Broken rules: each mutant breaks one rule of the journal or of the lock. The simulation must
+//! detect each mutant.
 
 use std::fs;
 use std::io::Write;
@@ -98,7 +98,8 @@ impl Mutant {
 /// The number of bytes before the JSON of a line.
 const FRONT: usize = 18;
 
-/// Decides about an operation if a mutant breaks its rule.
+/// Breaks the mutant's rule if the operation is subject to that rule. Returns the verdict on the
+/// operation, or `None` if the mutant does not decide about it.
 pub(super) fn judge(process: &Process, operation: &Operation<'_>) -> Option<Verdict> {
     let mutant = process.sim.mutant?;
     let place = &process.sim.place;

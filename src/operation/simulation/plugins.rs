@@ -7,7 +7,8 @@ use super::world::{LeaseKey, PodLink, World};
 use crate::cni::{self, Verb};
 use crate::kernel::{Address, Link, VfVlan};
 
-/// The first index of a link in a pod. The kernel numbers the links of each namespace.
+/// The first link that bridge makes in a pod gets the index after this one. The kernel numbers the
+/// links of each namespace separately.
 const FIRST_LINK: u32 = 100;
 
 pub(super) fn apply(work: &Work, world: &mut World, part: Part) -> Result<(), cni::Error> {
@@ -228,9 +229,9 @@ pub(super) fn answer(work: &Work, world: &World) -> Value {
     })
 }
 
-/// GC frees the leases of attachments that are not in the list. It spares leases that are younger than
-/// the call. The runtime calls no ADD during a GC (CNI 1.1.0 §2 GC), but a change of a running pod may
-/// attach a network at that time.
+/// Runs GC: frees the leases of attachments that are not in the list. Keeps leases that were taken
+/// after the call began. The runtime calls no ADD during a GC (CNI 1.1.0 §2 GC), but a change of a
+/// running pod may attach a network at that time.
 pub(super) fn collect(work: &Work, world: &mut World) {
     let valid = work.conf["cni.dev/valid-attachments"].as_array();
     let valid: Vec<(&str, &str)> = valid

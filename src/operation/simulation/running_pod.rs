@@ -9,7 +9,7 @@ use crate::journal::Key;
 use crate::operation::Work;
 
 impl Life<'_> {
-    /// What happens to a running pod.
+    /// Simulates what happens to a running pod.
     pub(super) fn use_sandbox(&self, uid: &str, container: &str) {
         let netns = self.world(|world| world.sandboxes[container].netns.clone());
         let key = Key {
@@ -56,7 +56,7 @@ impl Life<'_> {
         }
     }
 
-    /// Something other than Jackfield changes the pod's network.
+    /// May simulate that something other than Jackfield changes the pod's network.
     fn disturb(&self, container: &str, netns: &str) {
         if !self.chance(self.sim.conditions.disturbances) {
             return;

@@ -15,7 +15,7 @@ use super::pool::Pool;
 /// The virtual time that one step takes.
 const STEP: Duration = Duration::from_micros(3);
 
-/// A process or another activity of the simulation.
+/// The number of a task. A task is a process or another activity of the simulation.
 pub(super) type TaskId = usize;
 
 pub(super) struct Scheduler {
@@ -30,7 +30,8 @@ struct State {
     tasks: Vec<Task>,
     /// The tasks that can run, except for the running one.
     ready: Vec<TaskId>,
-    /// When each sleeping task wakes. Skips entries of a sleep that has ended early.
+    /// When each sleeping task wakes. Also contains entries of sleeps that have ended early, which
+    /// `first_wake` drops.
     sleeping: BinaryHeap<Reverse<(Duration, u64, TaskId)>>,
     sleeps: u64,
     /// The tasks that must end before any other task runs.
@@ -246,7 +247,8 @@ impl Scheduler {
         self.state.lock().unwrap().tasks[id].is_killed
     }
 
-    /// Lets a task live on after it was killed, as the runtime does that started the process.
+    /// Lets a task continue after its process was killed, because the task also simulates the
+    /// caller of the process.
     pub(super) fn revive(&self, id: TaskId) {
         self.state.lock().unwrap().tasks[id].is_killed = false;
     }

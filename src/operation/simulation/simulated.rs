@@ -54,7 +54,7 @@ impl Simulation {
         }
     }
 
-    /// The node. The caller must not take a step while it has the node.
+    /// Locks the node. The caller must not take a step while it holds the lock.
     pub(super) fn world(&self) -> MutexGuard<'_, World> {
         self.world.lock().unwrap()
     }

@@ -27,7 +27,7 @@ pub(super) struct Work {
     pub(super) ifname: String,
     pub(super) netns: Option<String>,
     pub(super) conf: Value,
-    /// When the first delegate of this process and container ran.
+    /// When the process ran its first delegate for the container.
     pub(super) begun: Duration,
     /// When the process began.
     pub(super) process_began: Duration,

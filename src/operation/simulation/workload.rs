@@ -1,4 +1,4 @@
-//! What the runtime, kubelet and the owners of pods do: they create pods, change annotations, check
+//! What the runtime, kubelet and users do: they create pods, change annotations, check
 //! and delete sandboxes, several at a time and not always in a sensible order.
 
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use super::simulated::Simulation;
 use super::world::{SandboxView, SimulatedPod, World};
 use crate::cni::Verb;
 
-/// The most DELs that may fail after the faults have ended.
+/// The maximum number of DELs of a sandbox that may fail after the faults have ended.
 const MOST_DELS: u32 = 8;
 /// CNI's code for `try again later`.
 pub(super) const AGAIN: u32 = 11;
@@ -56,7 +56,7 @@ impl Life<'_> {
         })
     }
 
-    /// Lives the life of one pod.
+    /// Simulates one pod from its creation to its deletion.
     pub(super) fn live(&self) {
         let uid = self.world(World::number).to_string();
         self.create_pod(&uid);
@@ -185,7 +185,8 @@ impl Life<'_> {
         false
     }
 
-    /// Without faults, an ADD succeeds, unless the pod requests an address that may be taken.
+    /// Checks that an ADD without faults succeeds. Does not check an ADD during which a DEL ran, or
+    /// one that requests a MAC, because the MAC may already be in use.
     fn judge_add(&self, uid: &str, container: &str, outcome: &Outcome, is_raced: bool) {
         let Outcome::Failure(code, message) = outcome else {
             return;
@@ -203,7 +204,8 @@ impl Life<'_> {
         }
     }
 
-    /// Calls DEL until it succeeds, as containerd does, and removes the network namespace.
+    /// Calls DEL until it succeeds, as containerd does, and removes the network namespace. In a
+    /// world with `runtime_gives_up`, stops after two failures, not counting those with code 11.
     fn delete_sandbox(&self, container: &str) {
         let netns = self.world(|world| world.sandboxes[container].netns.clone());
         self.view(container, |view| view.attached_since = None);

@@ -1,5 +1,5 @@
-//! The simulated node: network namespaces with their links, leases, virtual functions, the pods that
-//! kubelet and the API server know, and the running processes.
+//! The simulated node: network namespaces with their links, leases, virtual functions, the pods
+//! that kubelet and the API server know, and the running processes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -28,7 +28,8 @@ pub(super) struct World {
     /// The running processes of Jackfield, with their tasks.
     pub(super) processes: BTreeMap<i32, TaskId>,
     pub(super) orphans: BTreeMap<i32, Orphan>,
-    /// The containers for which a delegate runs, with the process that started it.
+    /// The containers for which a delegate runs, each with the process that started the delegate,
+    /// or with the orphan.
     pub(super) delegates: BTreeMap<String, i32>,
     /// When the last successful DEL of each container took the lock.
     pub(super) deleted: BTreeMap<String, Duration>,
@@ -38,16 +39,17 @@ pub(super) struct World {
     pub(super) damaged: BTreeSet<String>,
     /// The containers whose pod has got another annotation since the ADD.
     pub(super) reselected: BTreeSet<String>,
-    /// The files of the journal that a power loss has changed, as `folder/name`.
+    /// The files of the journal that a power loss has changed or that the disk did not remove, as
+    /// `folder/name`.
     pub(super) changed_files: BTreeSet<String>,
     /// The containers of which Jackfield has given up an attachment.
     pub(super) given_up: BTreeSet<String>,
     pub(super) boot: u32,
-    /// The time, while a plugin works.
+    /// The current time. Only valid while a plugin works.
     pub(super) now: Duration,
     /// The seconds by which the administrator has changed the time of day.
     pub(super) clock_change: i64,
-    /// While the disk refuses changes.
+    /// Whether the disk refuses all changes now.
     pub(super) disk_refuses: bool,
     /// Whether the faults have ended.
     pub(super) is_calm: bool,
@@ -90,7 +92,7 @@ pub(super) struct SimulatedPod {
 pub(super) struct SandboxView {
     pub(super) uid: String,
     pub(super) netns: String,
-    /// When the ADD succeeded, until a DEL begins.
+    /// When the ADD succeeded. `None` again after a DEL, a disturbance or a power loss.
     pub(super) attached_since: Option<Duration>,
     pub(super) is_adding: bool,
     /// Whether something other than Jackfield has changed the pod's network.
@@ -184,8 +186,8 @@ impl World {
         }
     }
 
-    /// Moves the interface of a virtual function to the host. Returns false if another interface has
-    /// the name. For `dev%d`, chooses a free name.
+    /// Moves the interface of a virtual function to the host. Returns false if another interface
+    /// has the name. For `dev%d`, chooses a free name.
     pub(super) fn send_home(&mut self, index: usize, wanted: &str) -> bool {
         let is_taken = |name: &str| self.host_links().iter().any(|link| link.name == name);
         let name = match wanted {

@@ -24,7 +24,7 @@ pub(super) struct NestedPlugins {
     pending: Vec<(NestedPlugin, usize)>,
     /// How many more bytes the search may parse.
     room: usize,
-    /// Whether the last configuration nests beyond the limits.
+    /// Whether the configuration that [`Iterator::next`] returned last nests beyond the limits.
     is_too_deep: bool,
 }
 
@@ -32,7 +32,7 @@ pub(super) struct NestedPlugins {
 pub(super) struct NestedPlugin {
     /// The configuration.
     pub(super) config: RawObject,
-    /// Whether the configuration is part of the configuration above it, as `ipam` is.
+    /// Whether the configuration counts as part of the configuration around it. Only `ipam` does.
     pub(super) is_part: bool,
 }
 
@@ -51,7 +51,7 @@ impl NestedPlugins {
     }
 }
 
-/// After a configuration that nests beyond the limits, yields `None` once and then ends.
+/// After a configuration that nests beyond the limits, yields one item `None` and then ends.
 impl Iterator for NestedPlugins {
     type Item = Option<NestedPlugin>;
 

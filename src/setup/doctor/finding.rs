@@ -225,9 +225,9 @@ impl Findings<'_> {
         self.diagnosis.count(check) > 0
     }
 
-    /// Notes the devices and addresses that only this sandbox may have. The doctor names the pod
-    /// of a device. The error of an ADD that needs a device in use does not name that pod, if the
-    /// pod is in a different namespace.
+    /// Notes the devices and addresses that only this sandbox may have. If an ADD needs a device
+    /// that a pod of a different namespace has, the error of this ADD does not name that pod. The
+    /// doctor does.
     pub(super) fn add_uses(&mut self, sandbox: &Sandbox) {
         let header = &sandbox.header;
         for attachment in &header.attachments {

@@ -73,7 +73,8 @@ pub(super) fn look(options: &Options, mut findings: Findings<'_>) {
     findings.fine(format!("{}, {by}, first in {dir}", binary.display()));
 }
 
-/// Checks whether our configuration exists and comes first.
+/// Checks whether our configuration comes first and is as the installer would write it, and whether
+/// there is a cluster network. Reports a configuration of Multus that the runtime does not use.
 fn directories(paths: &HostPaths, manifest: Option<&Manifest>, findings: &mut Findings<'_>) {
     let dir = paths.conf_dir.display();
     let directories = match NodeDirectories::look(paths, manifest) {

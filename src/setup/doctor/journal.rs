@@ -67,7 +67,8 @@ enum RecordProblem {
     },
 }
 
-/// Checks every record. `conf` is the file of the node configuration, for the commands in remedies.
+/// Checks the journal's directory and every record, and searches for pods without a record. `conf`
+/// is the file of the node configuration, for the commands in remedies.
 pub(super) fn look(
     context: &Context<'_>,
     conf: &Path,

@@ -69,7 +69,8 @@ impl Problem for RehearsalFinding {
     }
 }
 
-/// Rehearses the ADD of every pod of the node with a configuration that is not installed yet.
+/// Rehearses the ADD of every pod of the node with a configuration that is not installed yet. Also
+/// checks every network, unless `from` limits the rehearsal to the pods.
 ///
 /// # Errors
 /// [`SetupError::NoRehearsal`] if the configuration is invalid, or if the pods or networks of the

@@ -50,7 +50,7 @@ pub(super) fn refuse_damaged_records(
 }
 
 /// Detaches the sandboxes whose pods are gone, or all sandboxes if `force` is set. Removes the
-/// journal once it has no records.
+/// journal once it has no readable records.
 pub(super) fn clear(
     paths: &HostPaths,
     manifest: &Manifest,

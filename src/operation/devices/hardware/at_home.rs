@@ -1,6 +1,6 @@
-//! Before any delegate runs, checks that the plugins can attach a device. If a plugin configures virtual
-//! functions, the device must be a virtual function. The interface of a virtual function must be in
-//! the host's network namespace.
+//! Before any delegate runs, checks that the plugins can attach a device. If a plugin configures
+//! virtual functions, the device must be a virtual function. The interface of a virtual function
+//! must be in the host's network namespace.
 
 use std::time::Duration;
 
@@ -73,7 +73,8 @@ impl Hardware<'_> {
     }
 
     /// Checks that the interface of a VF with a kernel driver is in the host's network namespace.
-    /// For an SR-IOV plugin, waits up to [`COMES_HOME_WITHIN`] for the interface.
+    /// For an SR-IOV plugin, waits up to [`COMES_HOME_WITHIN`] for the interface. For other
+    /// plugins, refuses the VF only if its interface is in another network namespace.
     fn is_at_home(&self, attachment: &Attachment, state: &DeviceState) -> Result<(), Reason> {
         let driver = state.driver.as_deref();
         let Some(driver) = driver.filter(|driver| creates_interfaces(driver)) else {

@@ -38,7 +38,8 @@ impl Restoring<'_> {
     ///
     /// # Errors
     /// If the kernel does not answer. The driver's error for the direct change, if no workaround
-    /// succeeded either.
+    /// succeeded either. If the driver acknowledged the direct change, returns `Ok` even if the
+    /// interface still has another address.
     pub(super) fn give_address(
         &self,
         before: &DeviceState,

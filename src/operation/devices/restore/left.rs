@@ -16,8 +16,8 @@ use crate::operation::{Context, Failure, Note};
 pub(super) struct Left<'a> {
     /// Failed repairs that may succeed later.
     pub(super) owed: Vec<Failure>,
-    /// Repairs that the kernel refused for good, repairs that the driver undid, and devices that now
-    /// have another driver. Each has its device and a line for the user.
+    /// Repairs that the kernel refused for good, repairs that the driver undid, and devices that
+    /// now have another driver. Each has its device and a line for the user.
     wrong: Vec<(&'a DeviceState, String)>,
     /// Network identities of the previous pod that remain on a device, each with the reason why it
     /// could not be removed.

@@ -416,7 +416,8 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Otherwise the DEL would forget the earlier state of a device that it has not restored.
+/// If the failure were not owed, the DEL would forget the earlier state of a device that it has not
+/// restored.
 #[test]
 fn an_unreadable_reservation_is_owed() {
     let lab = Lab::new();

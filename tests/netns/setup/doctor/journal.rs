@@ -226,7 +226,7 @@ fn what_is_owed_to_plugins_and_to_the_cluster() {
     setup.finds_only("owed", &["1 writes", POD, "start the agent"]);
     fs::remove_file(waiting).unwrap();
     setup.lab.write("journal/publish/2.json.unreadable", "");
-    setup.finds_only("owed", &["2.json.unreadable", "recreate the file's pod"]);
+    setup.finds_only("owed", &["2.json.unreadable", "recreate the pods"]);
 }
 
 #[test]

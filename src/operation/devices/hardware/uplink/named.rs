@@ -84,8 +84,8 @@ impl Found {
 /// The interfaces that plugins take only because of a combination of keys. bond moves the
 /// interfaces in `links` into the pod, unless `linksInContainer` is true. A macvlan in passthru
 /// mode takes over its master, unless `linkInContainer` is true. If the configuration names no
-/// master, macvlan uses the interface of the default route. An empty value stands for that
-/// interface.
+/// master, macvlan uses the interface of the default route. [`Otherwise::taken`] then returns an
+/// empty string instead of the master's name.
 #[derive(Default)]
 struct Otherwise {
     /// The names in `links`, each with the number of the JSON object that contains the list.
