@@ -14,7 +14,7 @@ mod holders;
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Read};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -196,6 +196,11 @@ pub(super) fn lock_directory(
     private_dir::create(dir).map_err(failed)?;
     private_dir::check(dir).map_err(failed)?;
     let file = File::open(dir).map_err(failed)?;
+    // Otherwise a user who can open the directory could hold its lock.
+    if file.metadata().map_err(failed)?.mode() & 0o077 != 0 {
+        let closed = fs::Permissions::from_mode(0o700);
+        file.set_permissions(closed).map_err(failed)?;
+    }
     let mut pause = FIRST_PAUSE;
     loop {
         match try_lock(&file) {

@@ -89,10 +89,9 @@ impl NetlinkError {
         }
     }
 
-    /// Returns whether the request may succeed later: it got no complete and valid answer, or
-    /// memory was short.
+    /// Returns whether the request may succeed later: it got no complete answer, or memory was short.
     fn is_passing(&self) -> bool {
-        !matches!(self, Self::Refused { .. })
+        !matches!(self, Self::Refused { .. } | Self::Garbled(_))
             || self.is_errno(nix::libc::ENOMEM)
             || self.is_errno(nix::libc::ENOBUFS)
     }

@@ -15,6 +15,9 @@ use crate::disk;
 
 /// The name of the locked directory, among the locks.
 const FOLDER: &str = "changes";
+/// The name of the directory that a GC locks before it waits for the changes that run. A new change
+/// then waits for the GC, so a flow of changes cannot keep the GC waiting.
+const GATE: &str = "gc";
 
 /// A lock that any number of changes hold together, or one GC holds alone.
 ///
@@ -23,6 +26,8 @@ const FOLDER: &str = "changes";
 #[derive(Debug)]
 pub struct ChangesLock {
     _dir: File,
+    /// The gate, which only a GC keeps.
+    _gate: Option<File>,
 }
 
 impl ChangesLock {
@@ -31,7 +36,13 @@ impl ChangesLock {
     /// # Errors
     /// [`LockError::Busy`] after the deadline. [`LockError::Io`] if the directory cannot be used.
     pub fn change(locks: &Path, deadline: Instant) -> Result<ChangesLock, LockError> {
-        ChangesLock::take(locks, disk::try_lock_shared, deadline)
+        let shared = disk::try_lock_shared;
+        let _gate = lock_directory(&locks.join(GATE), shared, deadline)?;
+        let dir = lock_directory(&locks.join(FOLDER), shared, deadline)?;
+        Ok(ChangesLock {
+            _dir: dir,
+            _gate: None,
+        })
     }
 
     /// Waits until no change has the lock, and lets no change begin.
@@ -39,21 +50,18 @@ impl ChangesLock {
     /// # Errors
     /// As [`ChangesLock::change`].
     pub fn exclude(locks: &Path, deadline: Instant) -> Result<ChangesLock, LockError> {
-        ChangesLock::take(locks, disk::try_lock, deadline)
-    }
-
-    fn take(
-        locks: &Path,
-        try_lock: fn(&File) -> Result<(), std::fs::TryLockError>,
-        deadline: Instant,
-    ) -> Result<ChangesLock, LockError> {
-        let dir = lock_directory(&locks.join(FOLDER), try_lock, deadline)?;
-        Ok(ChangesLock { _dir: dir })
+        let gate = lock_directory(&locks.join(GATE), disk::try_lock, deadline)?;
+        let dir = lock_directory(&locks.join(FOLDER), disk::try_lock, deadline)?;
+        Ok(ChangesLock {
+            _dir: dir,
+            _gate: Some(gate),
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
     use std::time::Duration;
 
     use super::*;
@@ -70,5 +78,32 @@ mod tests {
         drop(second);
         let _gc = ChangesLock::exclude(dir.path(), soon()).unwrap();
         assert!(ChangesLock::change(dir.path(), soon()).is_err());
+    }
+
+    #[test]
+    fn new_changes_cannot_keep_a_gc_waiting() {
+        let dir = tempfile::tempdir().unwrap();
+        let locks = dir.path();
+        let soon = || Instant::now() + Duration::from_millis(20);
+        let first = ChangesLock::change(locks, soon()).unwrap();
+        std::thread::scope(|scope| {
+            let patient = Instant::now() + Duration::from_secs(20);
+            let gc = scope.spawn(move || ChangesLock::exclude(locks, patient));
+            while ChangesLock::change(locks, soon()).is_ok() {}
+            drop(first);
+            assert!(gc.join().unwrap().is_ok());
+        });
+    }
+
+    #[test]
+    fn no_other_user_can_open_the_locked_directories() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = dir.path().join(FOLDER);
+        std::fs::create_dir(&folder).unwrap();
+        let open = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(&folder, open).unwrap();
+        let _lock = ChangesLock::change(dir.path(), Instant::now()).unwrap();
+        let mode = folder.metadata().unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o700);
     }
 }
