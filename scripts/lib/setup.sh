@@ -32,7 +32,12 @@ need_packages() {
     command -v apt-get >/dev/null || fail "install these packages by hand: ${missing[*]}"
     need_root
     say "installing ${missing[*]}"
-    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+    mkdir -p "$CACHE"
+    # One at a time: apt-get does not wait for another.
+    (
+        flock 9
+        apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+    ) 9>"$CACHE/.installing"
 }
 
 # The toolchain that rust-toolchain.toml names, with its targets.
