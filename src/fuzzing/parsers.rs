@@ -11,8 +11,9 @@ pub(super) enum Door {
 use Door::{By, No};
 
 const WRITES: &str = "it only reads records that Jackfield wrote";
-const PASSES: &str = "it passes its input to RawObject, which the target json reaches";
-const ASKS: &str = "it only sends a request; the target netlink reaches the parsers of the answer";
+const PASSES: &str = "it passes its input to RawObject, which the `json` target reaches";
+const ASKS: &str =
+    "it only sends a request; the `netlink` target reaches the parsers of the answer";
 
 /// Each row names a source file and parsers in the file, and the target that reaches them or the
 /// reason why no target does.
@@ -39,7 +40,7 @@ pub(super) const PARSERS: &[(&str, &str, Door)] = &[
     ("device-info/src/sysfs/attribute.rs", "read_at read_each", By("sysfs")),
     ("device-info/src/vdpa.rs", "from_str", By("words")),
     ("src/agent/metrics/exposition.rs", "parse", By("words")),
-    ("src/agent/serve.rs", "receive", No("it is the asynchronous form of frame::read, which the target frames reaches")),
+    ("src/agent/serve.rs", "receive", No("it is the asynchronous form of frame::read, which the `frames` target reaches")),
     ("src/agent/watch.rs", "pods slices", By("objects")),
     ("src/allocation/checkpoint.rs", "of_all_nodes parse present read", By("kubelet-files")),
     ("src/allocation/claims.rs", "parse", By("kubelet-files")),
@@ -47,7 +48,7 @@ pub(super) const PARSERS: &[(&str, &str, Door)] = &[
     ("src/cli/install.rs", "install", No(PASSES)),
     ("src/cli/worker.rs", "read_conf", No(PASSES)),
     ("src/bounded.rs", "optional_text optional_texts text", By("frames")),
-    ("src/cluster/api/body.rs", "send", No("kube parses the answer; the target objects reaches the parsers of the objects in it")),
+    ("src/cluster/api/body.rs", "send", No("kube parses the answer; the `objects` target reaches the parsers of the Kubernetes objects in the answer")),
     ("src/cluster/api/definitions.rs", "of read", By("objects")),
     ("src/cluster/api/events.rs", "read", By("objects")),
     ("src/cluster/api/pages.rs", "object read", By("objects")),
@@ -106,7 +107,7 @@ pub(super) const PARSERS: &[(&str, &str, Door)] = &[
     ("src/npwg/selection/list.rs", "json parse_list", By("annotation")),
     ("src/npwg/status.rs", "null_is_default", By("network-status")),
     ("src/npwg/status/merge.rs", "merge_status", By("network-status")),
-    ("src/operation/devices/hardware/uplink/named.rs", "read", No("it reads from a parsed NetworkConfig, which the target network-config reaches")),
+    ("src/operation/devices/hardware/uplink/named.rs", "read", No("it reads from a parsed NetworkConfig, which the `network-config` target reaches")),
     ("src/plan/attachment.rs", "in_cni_args", By("plan")),
     ("src/plan/network.rs", "read_selected", By("plan")),
     ("src/plan/restrictions.rs", "check_plugins", By("plan")),

@@ -71,7 +71,8 @@ impl PodResources {
     /// to pods.
     ///
     /// # Errors
-    /// When kubelet does not answer, refuses a call, or lacks one of the two methods.
+    /// When kubelet does not answer, refuses a call, or lacks `List` or
+    /// `GetAllocatableResources`.
     pub async fn usage(&self) -> Result<Vec<Usage>, KubeletError> {
         let until = Instant::now() + WITHIN;
         let counted = async {

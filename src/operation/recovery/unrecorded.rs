@@ -24,9 +24,9 @@ use crate::operation::pod_facts::PodFacts;
 use crate::operation::{Context, Failure, Note, networks};
 use crate::plan::Attachment;
 
-/// An identity that no network namespace has. A reconstructed sandbox gets this identity if the
-/// runtime passes the network namespace of another recorded sandbox, because Jackfield must not
-/// change that namespace.
+/// An identity that no network namespace has. A reconstructed sandbox gets this identity if a
+/// sandbox of another container is on record in the network namespace that the runtime passes,
+/// because Jackfield must not change that namespace.
 const NO_NETNS: &str = "none";
 
 /// The time limit for asking the cluster which networks the pod selects. After that time, the DEL

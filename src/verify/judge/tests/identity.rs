@@ -96,7 +96,7 @@ fn guid_is_what_an_infiniband_port_is_known_by() {
 }
 
 #[test]
-fn identity_that_the_delegate_answers_is_the_allocated_device_too() {
+fn identity_the_device_in_the_delegates_result_must_be_the_allocated_device() {
     let answering = |pci: &str| {
         let answer = answer(&format!(r#","pciID":"{pci}""#), "");
         Asked {
