@@ -28,12 +28,16 @@ pub fn append_json(out: &mut Vec<u8>, json: &[u8]) {
     out.push(b'\n');
 }
 
-/// Returns the JSON of each line, up to the first line that is incomplete or damaged.
-pub fn read(mut bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
-    std::iter::from_fn(move || {
-        let (record, rest) = next(bytes)?;
-        bytes = rest;
-        Some(record)
+/// Removes the first line from `bytes` and returns its JSON. If the line is incomplete or damaged,
+/// returns `None` and leaves `bytes` unchanged.
+pub fn next_line<'b>(bytes: &mut &'b [u8]) -> Option<&'b [u8]> {
+    let length = hex(bytes.get(..8)?)? as usize;
+    let sum = hex(bytes.get(9..17)?)?;
+    let json = bytes.get(FRONT..FRONT.checked_add(length)?)?;
+    let rest = bytes.get(FRONT + length..)?.strip_prefix(b"\n")?;
+    (crc32fast::hash(json) == sum).then(|| {
+        *bytes = rest;
+        json
     })
 }
 
@@ -46,22 +50,6 @@ pub fn is_cut_off(bytes: &[u8]) -> bool {
     });
     let announced = || Some(FRONT + hex(bytes.get(..8)?)? as usize + 1);
     is_front && announced().is_none_or(|whole| bytes.len() < whole)
-}
-
-/// Whether a file contains only complete lines.
-pub fn is_whole(mut bytes: &[u8]) -> bool {
-    while let Some((_, rest)) = next(bytes) {
-        bytes = rest;
-    }
-    bytes.is_empty()
-}
-
-fn next(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
-    let length = hex(bytes.get(..8)?)? as usize;
-    let sum = hex(bytes.get(9..17)?)?;
-    let json = bytes.get(FRONT..FRONT.checked_add(length)?)?;
-    let rest = bytes.get(FRONT + length..)?.strip_prefix(b"\n")?;
-    (crc32fast::hash(json) == sum).then_some((json, rest))
 }
 
 fn hex(digits: &[u8]) -> Option<u32> {
@@ -82,6 +70,13 @@ mod tests {
         out
     }
 
+    /// Returns the lines up to the first one that is incomplete or damaged, and whether the file
+    /// ends there.
+    fn read(mut bytes: &[u8]) -> (Vec<Vec<u8>>, bool) {
+        let lines = std::iter::from_fn(|| next_line(&mut bytes).map(<[u8]>::to_vec));
+        (lines.collect(), bytes.is_empty())
+    }
+
     proptest! {
         #[test]
         fn a_cut_file_gives_its_whole_records_and_no_other(
@@ -90,12 +85,12 @@ mod tests {
         ) {
             let whole = file(&records);
             let cut = cut.index(whole.len() + 1);
-            let seen: Vec<Vec<u8>> = read(&whole[..cut]).map(<[u8]>::to_vec).collect();
+            let (seen, is_whole) = read(&whole[..cut]);
             prop_assert!(records.starts_with(&seen));
             let mut length = 0;
             let fitting = records.iter().take_while(|record| { length += FRONT + record.len() + 1; length <= cut });
             prop_assert_eq!(seen.len(), fitting.count());
-            prop_assert_eq!(is_whole(&whole[..cut]), file(&seen).len() == cut);
+            prop_assert_eq!(is_whole, file(&seen).len() == cut);
         }
 
         #[test]
@@ -106,7 +101,7 @@ mod tests {
             let mut damaged = file(&records);
             let at = at.index(damaged.len());
             damaged[at] ^= 0x04;
-            let seen: Vec<Vec<u8>> = read(&damaged).map(<[u8]>::to_vec).collect();
+            let (seen, _) = read(&damaged);
             prop_assert!(records.starts_with(&seen), "only undamaged lines are read");
         }
 
@@ -126,7 +121,7 @@ mod tests {
 
         #[test]
         fn no_file_makes_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
-            read(&bytes).for_each(drop);
+            read(&bytes);
             is_cut_off(&bytes);
         }
     }

@@ -198,25 +198,21 @@ impl Sandbox {
 
     /// Reads a record up to its first line that is incomplete or damaged.
     pub(super) fn replay(bytes: &[u8]) -> Result<Sandbox, RecordError> {
-        let mut records = record::read(bytes);
-        let first = records.next().ok_or(if record::is_cut_off(bytes) {
-            RecordError::CutOff
-        } else {
-            RecordError::Damaged
+        let mut rest = bytes;
+        let first = record::next_line(&mut rest).ok_or_else(|| match record::is_cut_off(bytes) {
+            true => RecordError::CutOff,
+            false => RecordError::Damaged,
         })?;
         let header: Header = serde_json::from_slice(first)?;
         if !(FORMAT - 1..=FORMAT).contains(&header.format) {
             return Err(RecordError::Format(header.format));
         }
-        let mut sandbox = Sandbox {
-            is_torn: !record::is_whole(bytes),
-            ..Sandbox::planned(header)
-        };
-        for record in records {
-            sandbox.apply(serde_json::from_slice(record)?);
+        let mut sandbox = Sandbox::planned(header);
+        while let Some(step) = record::next_line(&mut rest) {
+            sandbox.apply(serde_json::from_slice(step)?);
         }
         let is_at_work = !sandbox.complete || sandbox.header.change.is_some();
-        sandbox.is_torn |= is_at_work && sandbox.header.boot != boot_id();
+        sandbox.is_torn = !rest.is_empty() || is_at_work && sandbox.header.boot != boot_id();
         Ok(sandbox)
     }
 

@@ -113,7 +113,7 @@ impl Journal {
         let files = entries(&self.sandboxes()).unwrap_or_default().into_iter();
         files.filter_map(|file| {
             let bytes = read(&file.path()).ok()?;
-            serde_json::from_slice(record::read(&bytes).next()?).ok()
+            serde_json::from_slice(record::next_line(&mut &bytes[..])?).ok()
         })
     }
 

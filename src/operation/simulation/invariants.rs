@@ -33,7 +33,7 @@ fn files(sim: &Simulation, folder: &str) -> Vec<String> {
 /// Whether a file begins with a complete header.
 fn is_record(path: &Path) -> bool {
     let bytes = fs::read(path).unwrap_or_default();
-    record::read(&bytes).next().is_some()
+    record::next_line(&mut &bytes[..]).is_some()
 }
 
 /// Whether no detachment is owed.
