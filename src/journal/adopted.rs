@@ -80,17 +80,7 @@ mod tests {
         std::fs::write(dir.path().join("c1"), format!("[{delegate},{delegate}]")).unwrap();
         let cached = MultusCache::new(dir.path()).read(&key("c1"));
         let attachments = cached.attachments.into_iter().map(|one| one.attachment);
-        let (text, attachments) = (String::new, attachments.collect());
-        let header = Header::new(
-            text(),
-            &key("c1"),
-            text(),
-            text(),
-            text(),
-            None,
-            attachments,
-            None,
-        );
+        let header = Header::new(&key("c1"), attachments.collect());
         let mut sandbox = Sandbox::planned(header);
         sandbox.complete = true;
         for progress in &mut sandbox.progress {

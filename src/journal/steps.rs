@@ -27,7 +27,8 @@ const FORMAT: u32 = 2;
 /// The first line of a record: the sandbox and every attachment that the ADD will attempt.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Header {
-    pub(super) format: u32,
+    /// The version of the record's format.
+    pub format: u32,
     /// The ID of the boot in which the ADD ran. After a reboot, the sandbox's network namespace is
     /// gone.
     pub boot: String,
@@ -57,33 +58,21 @@ pub struct Header {
 }
 
 impl Header {
-    /// A header in the format of this release.
-    #[allow(
-        clippy::too_many_arguments,
-        reason = "one argument per field, each of its own type"
-    )]
-    pub fn new(
-        boot: String,
-        key: &Key,
-        netns: String,
-        netns_id: String,
-        args: String,
-        pod: Option<PodName>,
-        attachments: Vec<Attachment>,
-        networks: Option<NetworksDigest>,
-    ) -> Header {
+    /// A header of the current boot, in the format of this release. The network namespace,
+    /// CNI_ARGS and the pod are unknown.
+    pub fn new(key: &Key, attachments: Vec<Attachment>) -> Header {
         let Key { container, ifname } = key.clone();
         Header {
             format: format_of(&attachments),
-            boot,
+            boot: boot_id(),
             container,
             ifname,
-            netns,
-            netns_id,
-            args,
-            pod,
+            netns: String::new(),
+            netns_id: String::new(),
+            args: String::new(),
+            pod: None,
             attachments,
-            networks,
+            networks: None,
             change: None,
         }
     }
@@ -199,10 +188,11 @@ impl Sandbox {
     /// Reads a record up to its first line that is incomplete or damaged.
     pub(super) fn replay(bytes: &[u8]) -> Result<Sandbox, RecordError> {
         let mut rest = bytes;
-        let first = record::next_line(&mut rest).ok_or_else(|| match record::is_cut_off(bytes) {
-            true => RecordError::CutOff,
-            false => RecordError::Damaged,
-        })?;
+        let first =
+            record::next_line(&mut rest).ok_or_else(|| match record::is_cut_off(bytes) {
+                true => RecordError::CutOff,
+                false => RecordError::Damaged,
+            })?;
         let header: Header = serde_json::from_slice(first)?;
         if !(FORMAT - 1..=FORMAT).contains(&header.format) {
             return Err(RecordError::Format(header.format));

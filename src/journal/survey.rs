@@ -165,17 +165,7 @@ mod tests {
             ifname: "eth0".parse().unwrap(),
         };
         for container in ["whole", "torn"] {
-            let text = String::new;
-            let header = Header::new(
-                boot_id(),
-                &key(container),
-                text(),
-                text(),
-                text(),
-                None,
-                vec![],
-                None,
-            );
+            let header = Header::new(&key(container), vec![]);
             journal.begin(&header).unwrap();
         }
         let sandboxes = dir.path().join("sandboxes");

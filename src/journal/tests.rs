@@ -13,17 +13,7 @@ fn key() -> Key {
 }
 
 fn header() -> Header {
-    let text = String::new;
-    Header::new(
-        text(),
-        &key(),
-        text(),
-        text(),
-        text(),
-        None,
-        Vec::new(),
-        None,
-    )
+    Header::new(&key(), Vec::new())
 }
 
 fn files(dir: &Path) -> Vec<String> {

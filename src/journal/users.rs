@@ -116,17 +116,10 @@ mod tests {
             name: container.to_owned(),
             uid: None,
         };
-        let text = String::new;
-        let header = Header::new(
-            text(),
-            &key,
-            text(),
-            text(),
-            text(),
-            Some(pod),
-            attachments,
-            None,
-        );
+        let header = Header {
+            pod: Some(pod),
+            ..Header::new(&key, attachments)
+        };
         journal.begin(&header).unwrap()
     }
 

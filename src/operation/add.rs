@@ -57,16 +57,14 @@ pub fn add(context: &Context<'_>) -> Result<Added, Failure> {
     settle_earlier(context, &key)?;
     let previous = previous_result(context)?;
     check_free(&prepared, previous.as_ref(), links.as_mut())?;
-    let header = Header::new(
-        boot_id(),
-        &key,
-        netns.path().display().to_string(),
-        netns.id().to_string(),
-        call.args.to_string(),
-        prepared.pod.clone(),
-        prepared.attachments().cloned().collect(),
-        Some(prepared.networks.clone()),
-    );
+    let header = Header {
+        netns: netns.path().display().to_string(),
+        netns_id: netns.id().to_string(),
+        args: call.args.to_string(),
+        pod: prepared.pod.clone(),
+        networks: Some(prepared.networks.clone()),
+        ..Header::new(&key, prepared.attachments().cloned().collect())
+    };
     let stopwatch = context.host.stopwatch;
     let entry = stopwatch.during(Phase::Journal, || context.host.journal.begin(&header))?;
     stopwatch.wrote(&key);

@@ -38,17 +38,7 @@ fn header(container: &str) -> Header {
         segment: Some(Segment::bridge("br0", 0)),
         ..Attachment::for_tests(config)
     };
-    let text = String::new;
-    Header::new(
-        text(),
-        &key,
-        text(),
-        text(),
-        text(),
-        None,
-        vec![attachment],
-        None,
-    )
+    Header::new(&key, vec![attachment])
 }
 
 fn journal() -> (tempfile::TempDir, Journal) {

@@ -72,19 +72,21 @@ fn header() -> Header {
         name: "web".to_owned(),
         uid: Some("u".to_owned()),
     };
-    Header::new(
-        "boot".to_owned(),
-        &key,
-        "/run/netns/pod".to_owned(),
-        "4:4026532000".to_owned(),
-        "K8S_POD_NAMESPACE=demo;K8S_POD_NAME=web".to_owned(),
-        Some(pod),
-        vec![
-            attachment(),
-            Attachment::for_tests(r#"{"cniVersion":"1.0.0","type":"bridge"}"#),
-        ],
-        Some(NetworksDigest::of("net-a")),
-    )
+    Header {
+        boot: "boot".to_owned(),
+        netns: "/run/netns/pod".to_owned(),
+        netns_id: "4:4026532000".to_owned(),
+        args: "K8S_POD_NAMESPACE=demo;K8S_POD_NAME=web".to_owned(),
+        pod: Some(pod),
+        networks: Some(NetworksDigest::of("net-a")),
+        ..Header::new(
+            &key,
+            vec![
+                attachment(),
+                Attachment::for_tests(r#"{"cniVersion":"1.0.0","type":"bridge"}"#),
+            ],
+        )
+    }
 }
 
 /// A device with every field.

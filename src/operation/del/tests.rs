@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 
 use super::*;
 use crate::allocation::{AllocatedDevice, Origin};
-use crate::boot::boot_id;
 use crate::cluster::{
     Answer, Census, ClaimedDevice, Cluster, ClusterError, PodName, Publication, Question,
 };
@@ -101,17 +100,11 @@ fn header() -> Header {
         ..network("net1")
     };
     let attachments = vec![network("eth0"), of_claim];
-    let text = String::new;
-    Header::new(
-        boot_id(),
-        &key,
-        "/gone".to_owned(),
-        text(),
-        text(),
-        Some(pod),
-        attachments,
-        None,
-    )
+    Header {
+        netns: "/gone".to_owned(),
+        pod: Some(pod),
+        ..Header::new(&key, attachments)
+    }
 }
 
 /// Runs a DEL of a sandbox whose pod may have another sandbox on record. Returns the outcome, the

@@ -49,18 +49,10 @@ pub fn foresee(context: &Context<'_>, prepared: &Prepared) -> Vec<PlanError> {
     let Ok(key) = context.key() else {
         return Vec::new();
     };
-    let attachments = prepared.attachments().cloned().collect();
-    let (unknown, pod) = (String::new, prepared.pod.clone());
-    let header = Header::new(
-        boot_id(),
-        &key,
-        unknown(),
-        unknown(),
-        unknown(),
-        pod,
-        attachments,
-        None,
-    );
+    let header = Header {
+        pod: prepared.pod.clone(),
+        ..Header::new(&key, prepared.attachments().cloned().collect())
+    };
     let mut refusals = Vec::new();
     let mut free = Vec::new();
     for attachment in &header.attachments {

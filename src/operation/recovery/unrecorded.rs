@@ -13,7 +13,6 @@ use std::time::Duration;
 
 use serde_json::value::RawValue;
 
-use crate::boot::boot_id;
 use crate::clock;
 use crate::cluster::{Answer, Question};
 use crate::cni::{CniArgs, CniResult};
@@ -229,16 +228,13 @@ fn sandbox(
         Some(path) => (path, identity),
         None => (cached_netns.unwrap_or_default().into(), identity),
     };
-    let header = Header::new(
-        boot_id(),
-        key,
-        netns.display().to_string(),
-        identity,
+    let header = Header {
+        netns: netns.display().to_string(),
+        netns_id: identity,
         args,
-        inquiry::pod_name(context).ok().flatten(),
-        attachments,
-        None,
-    );
+        pod: inquiry::pod_name(context).ok().flatten(),
+        ..Header::new(key, attachments)
+    };
     let progress = results.into_iter().map(|result| Progress {
         started: true,
         result,

@@ -73,18 +73,8 @@ impl Case<'_> {
         (self.change)(&dir.path().join("sys"));
         let journal = Journal::new(&dir.path().join("journal"));
         for other in self.others {
-            let text = String::new;
             let attachments = vec![attachment(self.config, other)];
-            let header = Header::new(
-                text(),
-                &key("other"),
-                text(),
-                text(),
-                text(),
-                None,
-                attachments,
-                None,
-            );
+            let header = Header::new(&key("other"), attachments);
             journal.begin(&header).unwrap();
             let turn = Turn::take(&dir.path().join("locks"), Instant::now()).unwrap();
             let device = Exclusive::Device(other.parse().unwrap());

@@ -257,18 +257,12 @@ pub(super) fn header(boot: &str) -> Header {
         container: "c1".parse().unwrap(),
         ifname: "eth0".parse().unwrap(),
     };
-    let text = String::new;
     let attachments = vec![attachment];
-    Header::new(
-        boot.to_owned(),
-        &key,
-        "/gone".to_owned(),
-        text(),
-        text(),
-        None,
-        attachments,
-        None,
-    )
+    Header {
+        boot: boot.to_owned(),
+        netns: "/gone".to_owned(),
+        ..Header::new(&key, attachments)
+    }
 }
 
 fn request(dir: &Path) -> Request {
