@@ -2,17 +2,18 @@
 
 use std::fs::File;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use super::files::options;
-use super::record;
+use super::files::{options, write};
 use super::steps::{Header, Step};
+use super::{JournalError, record};
 use crate::disk;
 
 /// The record of a sandbox, open for appending steps.
 #[derive(Debug)]
 pub struct Entry {
     file: File,
+    path: PathBuf,
 }
 
 impl Entry {
@@ -24,38 +25,36 @@ impl Entry {
         let mut bytes = Vec::with_capacity(4 << 10);
         record::append(&mut bytes, header)?;
         let file = disk::open(options().append(true).create_new(true), path)?;
-        let mut entry = Entry { file };
-        entry.append(&bytes).inspect_err(|_| {
+        write(&file, &bytes).inspect_err(|_| {
             // No later call may find a record without a complete header.
             let _ = disk::remove(path);
         })?;
-        Ok(entry)
+        Ok(Entry::at(path, file))
     }
 
     pub(super) fn open(path: &Path) -> io::Result<Entry> {
         let file = disk::open(options().append(true), path)?;
-        Ok(Entry { file })
+        Ok(Entry::at(path, file))
+    }
+
+    fn at(path: &Path, file: File) -> Entry {
+        Entry {
+            file,
+            path: path.to_owned(),
+        }
     }
 
     /// Appends steps in one write.
     ///
     /// # Errors
-    /// If the disk is full or broken. The file may then end with an incomplete step. A reader of
-    /// such a record assumes that every attachment was started.
-    pub fn write(&mut self, steps: &[Step<'_>]) -> io::Result<()> {
+    /// Code 109 if the disk is full or broken. The file may then end with an incomplete step. A
+    /// reader of such a record assumes that every attachment was started.
+    pub fn write(&mut self, steps: &[Step<'_>]) -> Result<(), JournalError> {
         let mut bytes = Vec::with_capacity(1 << 10);
-        for step in steps {
-            record::append(&mut bytes, step)?;
-        }
-        self.append(&bytes)
-    }
-
-    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
-        let written = disk::write(&self.file, bytes)?;
-        if written == bytes.len() {
-            Ok(())
-        } else {
-            Err(io::Error::from(io::ErrorKind::StorageFull))
-        }
+        let mut lines = steps.iter();
+        let encoded = lines.try_for_each(|step| record::append(&mut bytes, step));
+        let written = encoded.map_err(io::Error::from);
+        let written = written.and_then(|()| write(&self.file, &bytes));
+        written.map_err(|cause| JournalError::io("cannot be written", &self.path, cause))
     }
 }

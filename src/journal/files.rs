@@ -1,7 +1,7 @@
 //! Lists, reads and replaces the files of the journal. These functions follow no symbolic link to a
 //! file, so they never read or write a file outside the journal.
 
-use std::fs::{DirEntry, OpenOptions};
+use std::fs::{DirEntry, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -86,8 +86,14 @@ pub(super) fn read(path: &Path) -> io::Result<Vec<u8>> {
 /// Writes a file atomically: writes `temporary` and renames it.
 pub(super) fn replace(path: &Path, temporary: &Path, bytes: &[u8]) -> io::Result<()> {
     let file = disk::open(options().write(true).create(true).truncate(true), temporary)?;
-    match disk::write(&file, bytes)? == bytes.len() {
-        true => disk::rename(temporary, path),
+    write(&file, bytes)?;
+    disk::rename(temporary, path)
+}
+
+/// Writes `bytes` in one system call.
+pub(super) fn write(file: &File, bytes: &[u8]) -> io::Result<()> {
+    match disk::write(file, bytes)? == bytes.len() {
+        true => Ok(()),
         false => Err(io::ErrorKind::StorageFull.into()),
     }
 }

@@ -95,11 +95,6 @@ impl Journal {
         Ok(survey)
     }
 
-    /// Whether a sandbox of `pod` has a record.
-    pub fn has_pod(&self, pod: &PodName) -> bool {
-        self.owners().any(|owner| owner.pod.as_ref() == Some(pod))
-    }
-
     /// Whether a sandbox of `pod` other than the one at `key` has a record.
     pub fn has_other(&self, pod: &PodName, key: &Key) -> bool {
         self.owners().any(|owner| {

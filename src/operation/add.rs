@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::value::RawValue;
 
-use super::attach::{Attaching, KEPT_FOR_DETACHING};
+use super::attach::{Attaching, KEPT_FOR_DETACHING, check_free};
 use super::detach::{self, Detachment};
 use super::devices::{reserve, restore};
 use super::prepare::{self, Prepared};
@@ -14,9 +14,9 @@ use crate::boot::boot_id;
 use crate::cluster::{Event, Phase, SandboxNetworks};
 use crate::cni::{CniResult, code};
 use crate::journal::{Header, Key, Lookup, Sandbox, Step};
-use crate::kernel::{PodLinks, PodNetns, capabilities};
+use crate::kernel::{PodNetns, capabilities};
 use crate::npwg::StatusEntry;
-use crate::plan::{PlanError, Reason};
+use crate::plan::{Attachment, PlanError};
 
 /// The outcome of a successful ADD.
 #[derive(Debug)]
@@ -56,7 +56,10 @@ pub fn add(context: &Context<'_>) -> Result<Added, Failure> {
     let _lock = context.lock(&key.container)?;
     settle_earlier(context, &key)?;
     let previous = previous_result(context)?;
-    check_free(&prepared, previous.as_ref(), links.as_mut())?;
+    // If the runtime has called other plugins of its chain before Jackfield, the interface of the
+    // cluster network may exist.
+    let may_be_there = |attachment: &Attachment| attachment.is_cluster && previous.is_some();
+    check_free(&prepared, links.as_mut(), may_be_there)?;
     let header = Header {
         netns: netns.path().display().to_string(),
         netns_id: netns.id().to_string(),
@@ -198,23 +201,4 @@ fn previous_result(context: &Context<'_>) -> Result<Option<CniResult>, Failure> 
         Ok(result)
     };
     raw.map(read).transpose().map_err(Failure::PrevResult)
-}
-
-/// Refuses interface names that a link in the network namespace already has as its name or
-/// alternative name (NPWG 1.3 §4.1.2.1.5). ADD checks this before it attaches anything. The
-/// interface of the cluster network may exist if the runtime has called other plugins of its chain
-/// before Jackfield.
-fn check_free(
-    prepared: &Prepared,
-    previous: Option<&CniResult>,
-    links: &mut dyn PodLinks,
-) -> Result<(), Failure> {
-    for attachment in prepared.attachments() {
-        let may_be_there = attachment.is_cluster && previous.is_some();
-        if !may_be_there && links.link(&attachment.ifname)?.is_some() {
-            let reason = Reason::InterfaceExists(attachment.ifname.clone());
-            return Err(attachment.problem(reason).into());
-        }
-    }
-    Ok(())
 }

@@ -14,11 +14,27 @@ use crate::cni::CniResult;
 use crate::delegate::Binaries;
 use crate::journal::{Entry, Sandbox, Step};
 use crate::kernel::{PodLinks, PodNetns};
-use crate::plan::Attachment;
+use crate::plan::{Attachment, Reason};
 use crate::verify::Masters;
 
 /// Attaching leaves a quarter of the time unused, for detaching after a failure.
 pub(super) const KEPT_FOR_DETACHING: u32 = 4;
+
+/// Refuses interface names that a link in the network namespace already has as its name or
+/// alternative name (NPWG 1.3 §4.1.2.1.5), except those of attachments that `may_be_there` accepts.
+pub(super) fn check_free(
+    prepared: &Prepared,
+    links: &mut dyn PodLinks,
+    may_be_there: impl Fn(&Attachment) -> bool,
+) -> Result<(), Failure> {
+    for attachment in prepared.attachments() {
+        if !may_be_there(attachment) && links.link(&attachment.ifname)?.is_some() {
+            let reason = Reason::InterfaceExists(attachment.ifname.clone());
+            return Err(attachment.problem(reason).into());
+        }
+    }
+    Ok(())
+}
 
 /// The state while the networks of a pod are being attached.
 pub(super) struct Attaching<'a> {
@@ -51,7 +67,7 @@ impl Attaching<'_> {
     ) -> Result<(), Failure> {
         if !self.sandbox.baseline.is_empty() {
             let step = Step::Baseline(Cow::Borrowed(&self.sandbox.baseline));
-            self.entry.write(&[step]).map_err(Failure::JournalStep)?;
+            self.entry.write(&[step])?;
         }
         let time = self.context.sparing(KEPT_FOR_DETACHING);
         for (index, (attachment, binaries)) in (first..).zip(&prepared.attachments) {
@@ -92,10 +108,8 @@ impl Attaching<'_> {
             // Plugins of the auxiliary chain are written for chaining and need a `prevResult`.
             false => attachment.is_auxiliary.then(CniResult::default),
         };
-        let container = &self.sandbox.header.container;
-        let runtime = &self.context.request.call.args;
-        let netns = Some(self.netns.path());
-        let delegates = Delegates::new(time, attachment, binaries, container, netns, runtime)?;
+        let (header, netns) = (&self.sandbox.header, Some(self.netns.path()));
+        let delegates = Delegates::new(time, header, attachment, binaries, netns)?;
         let added = delegates.add(previous);
         if let Err(Failure::Delegate(_, cause)) = &added {
             self.sandbox.progress[index].failed_at = Some(cause.index);
@@ -142,7 +156,6 @@ impl Attaching<'_> {
 
     pub(super) fn step(&mut self, steps: &[Step<'_>]) -> Result<(), Failure> {
         let stopwatch = self.context.host.stopwatch;
-        let written = stopwatch.during(Phase::Journal, || self.entry.write(steps));
-        written.map_err(Failure::JournalStep)
+        Ok(stopwatch.during(Phase::Journal, || self.entry.write(steps))?)
     }
 }

@@ -16,6 +16,7 @@ pub mod workers;
 
 use std::path::Path;
 
+use super::attach::check_free;
 use super::detach::{self, Detachment};
 use super::prepare::{self, Change};
 use super::recovery::retire::has_netns;
@@ -26,7 +27,7 @@ use crate::cni::RawObject;
 use crate::journal::{ChangesLock, Header, Key, Lookup, Sandbox};
 use crate::kernel::{PodLinks, PodNetns, capabilities};
 use crate::npwg::{NetworksDigest, StatusEntry};
-use crate::plan::{NetworkPlace, Reason};
+use crate::plan::{Attachment, NetworkPlace};
 use crate::request::{Call, Request, RequestError};
 use carry_out::{carry_out, publish};
 
@@ -186,7 +187,15 @@ fn change_locked(
             ..Changed::default()
         });
     }
-    check_free(&sandbox, &change, links.as_mut())?;
+    let attachments = &sandbox.header.attachments;
+    let is_leaving = |attachment: &Attachment| {
+        let mut leaving = change
+            .removed
+            .iter()
+            .map(|index| &attachments[*index].ifname);
+        leaving.any(|name| *name == attachment.ifname)
+    };
+    check_free(&change.prepared, links.as_mut(), is_leaving)?;
     let outcome = changed(&sandbox.header, &change);
     let status = carry_out(context, sandbox, change, &netns, links.as_mut())?;
     Ok(Changed { status, ..outcome })
@@ -247,23 +256,4 @@ fn settle(
     context.host.journal.write(&sandbox)?;
     publish(context, &sandbox, links, Vec::new())?;
     Ok(sandbox)
-}
-
-/// Refuses interface names that a link in the network namespace already has as its name or
-/// alternative name (NPWG 1.3 §4.1.2.1.5). Accepts the names of attachments that the change
-/// detaches first.
-fn check_free(sandbox: &Sandbox, change: &Change, links: &mut dyn PodLinks) -> Result<(), Failure> {
-    let attachments = &sandbox.header.attachments;
-    for attachment in change.prepared.attachments() {
-        let mut leaving = change
-            .removed
-            .iter()
-            .map(|index| &attachments[*index].ifname);
-        let is_leaving = leaving.any(|name| *name == attachment.ifname);
-        if !is_leaving && links.link(&attachment.ifname)?.is_some() {
-            let reason = Reason::InterfaceExists(attachment.ifname.clone());
-            return Err(attachment.problem(reason).into());
-        }
-    }
-    Ok(())
 }

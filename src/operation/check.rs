@@ -8,7 +8,7 @@ use super::proof::{self, Proof, Shown};
 use super::recovery;
 use super::{Context, Failure, Note, default_route, network_status};
 use crate::cluster::{Event, Phase};
-use crate::cni::{CniArgs, CniResult, InterfaceName};
+use crate::cni::{CniResult, InterfaceName};
 use crate::diagnostic::SharedError;
 use crate::journal::{Key, Lookup, Sandbox};
 use crate::kernel::{PodLinks, PodNetns};
@@ -175,10 +175,8 @@ fn ask_delegates(
     result: Option<&CniResult>,
 ) -> Result<(), Failure> {
     let binaries = context.programs(&attachment.config);
-    let runtime = CniArgs::parse(&sandbox.header.args).unwrap_or_default();
-    let container = &sandbox.header.container;
     let netns = netns_for_delegates(context, sandbox);
-    Delegates::new(context, attachment, &binaries, container, netns, &runtime)?.check(result)
+    Delegates::new(context, &sandbox.header, attachment, &binaries, netns)?.check(result)
 }
 
 /// Returns the network namespace path to pass to the plugins, which compare it with the path in

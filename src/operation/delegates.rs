@@ -3,38 +3,37 @@
 use std::path::Path;
 
 use super::{Context, Failure, Note};
-use crate::cni::{CniArgs, CniResult, ContainerId};
+use crate::cni::{CniArgs, CniResult};
 use crate::delegate::{Binaries, Chain, DelegateError, Parameters, Ran, Time};
-use crate::journal::Progress;
+use crate::journal::{Header, Progress};
 use crate::plan::Attachment;
 
 /// The plugins of one attachment of one sandbox.
 pub(super) struct Delegates<'a> {
     context: &'a Context<'a>,
+    header: &'a Header,
     attachment: &'a Attachment,
     binaries: &'a Binaries,
-    container: &'a ContainerId,
     netns: Option<&'a str>,
     args: CniArgs,
     cni_path: String,
 }
 
 impl<'a> Delegates<'a> {
-    /// Prepares the calls of the plugins of `attachment`. `runtime` is the value of CNI_ARGS that
-    /// the runtime passed for the sandbox.
+    /// Prepares the calls of the plugins of `attachment`, in the sandbox of `header`.
     pub(super) fn new(
         context: &'a Context<'a>,
+        header: &'a Header,
         attachment: &'a Attachment,
         binaries: &'a Binaries,
-        container: &'a ContainerId,
         netns: Option<&'a Path>,
-        runtime: &CniArgs,
     ) -> Result<Delegates<'a>, Failure> {
+        let runtime = CniArgs::parse(&header.args).unwrap_or_default();
         Ok(Delegates {
             context,
+            header,
             attachment,
             binaries,
-            container,
             netns: netns.and_then(Path::to_str),
             args: attachment.args(runtime).map_err(Failure::Args)?,
             cni_path: context.cni_path(),
@@ -91,7 +90,7 @@ impl<'a> Delegates<'a> {
 
     fn parameters(&self) -> Parameters<'_> {
         Parameters {
-            container_id: self.container,
+            container_id: &self.header.container,
             netns: self.netns,
             ifname: &self.attachment.ifname,
             args: &self.args,

@@ -8,8 +8,7 @@ use super::delegates::Delegates;
 use super::devices::{hardware::Hardware, restore};
 use super::{Context, Failure, default_route, network_status, recovery};
 use crate::cluster::identity::is_of_static_form;
-use crate::cni::CniArgs;
-use crate::journal::{Entry, Header, Key, Progress, RouteChange, Sandbox, Step};
+use crate::journal::{Header, Key, Progress, RouteChange, Sandbox, Step};
 use crate::kernel::{NetnsError, PodNetns};
 use crate::plan::Attachment;
 
@@ -102,11 +101,13 @@ pub(super) fn detach_some(
         journal.give_back(&key, attachments);
     }
     let steps = steps(sandbox, &detached, why);
-    let write = |mut entry: Entry| entry.write(&steps).map_err(Failure::JournalStep);
-    match journal.reopen(&key).map_err(Failure::from).and_then(write) {
+    match journal
+        .reopen(&key)
+        .and_then(|mut entry| entry.write(&steps))
+    {
         Ok(()) => {}
-        Err(cause) if debts.is_empty() => return Err(cause),
-        Err(cause) => debts.push(cause),
+        Err(cause) if debts.is_empty() => return Err(cause.into()),
+        Err(cause) => debts.push(cause.into()),
     }
     for index in detached {
         sandbox.progress[index].detached = true;
@@ -122,7 +123,7 @@ pub(super) fn detach_some(
 fn forget_static_pod(context: &Context<'_>, sandbox: &Sandbox) {
     if let Some(pod) = &sandbox.header.pod
         && pod.uid.as_deref().is_some_and(is_of_static_form)
-        && !context.host.journal.has_pod(pod)
+        && !context.host.journal.has_other(pod, &sandbox.header.key())
     {
         context.host.cluster.forget(pod);
     }
@@ -226,11 +227,9 @@ pub(super) fn detach_one(
     progress: &Progress,
     netns: Option<&Path>,
 ) -> Result<(), Failure> {
-    let runtime = CniArgs::parse(&sandbox.header.args).unwrap_or_default();
     let binaries = context.programs(&attachment.config);
-    let container = &sandbox.header.container;
-    let outcome =
-        Delegates::new(context, attachment, &binaries, container, netns, &runtime)?.del(progress);
+    let delegates = Delegates::new(context, &sandbox.header, attachment, &binaries, netns)?;
+    let outcome = delegates.del(progress);
     let undone = match netns {
         Some(netns) if progress.routes != RouteChange::default() => {
             default_route::undo(&progress.routes, netns, context.host.links)

@@ -85,9 +85,6 @@ pub enum Failure {
     /// The journal cannot be used.
     #[error(transparent)]
     Journal(#[from] JournalError),
-    /// A call could not write a step to the record of its sandbox.
-    #[error("journal: a step cannot be written: {0}; free space below journalDir")]
-    JournalStep(#[source] io::Error),
     /// The sandbox is attached already.
     #[error(
         "container {}, interface {} is attached already; the runtime must send DEL first",

@@ -105,8 +105,8 @@ impl Attachment {
     ///
     /// # Errors
     /// If one of the attachment's own keys or values cannot be written as CNI_ARGS.
-    pub fn args(&self, runtime: &CniArgs) -> Result<CniArgs, ArgsError> {
-        let mut args = runtime.clone();
+    pub fn args(&self, runtime: CniArgs) -> Result<CniArgs, ArgsError> {
+        let mut args = runtime;
         if !self.is_cluster {
             ADDRESSES.iter().for_each(|key| args.remove(key));
         }
@@ -198,7 +198,7 @@ mod tests {
         let runtime = CniArgs::parse("IgnoreUnknown=1;IP=10.10.0.9;MAC=02:00:00:00:00:09;A=1");
         let runtime = runtime.unwrap();
         let mut attachment = Attachment::for_tests(r#"{"cniVersion":"1.0.0","type":"bridge"}"#);
-        let args = |attachment: &Attachment| attachment.args(&runtime).unwrap().to_string();
+        let args = |attachment: &Attachment| attachment.args(runtime.clone()).unwrap().to_string();
         assert_eq!(args(&attachment), "IgnoreUnknown=1;A=1");
         attachment.extra_args = vec![("IP".to_owned(), "10.1.0.7/24".to_owned())];
         assert_eq!(args(&attachment), "IgnoreUnknown=1;A=1;IP=10.1.0.7/24");

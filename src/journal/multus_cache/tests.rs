@@ -103,7 +103,7 @@ fn the_list_of_delegates_alone_gives_the_requests() {
     );
     let args = net1
         .attachment
-        .args(&crate::cni::CniArgs::default())
+        .args(crate::cni::CniArgs::default())
         .unwrap();
     assert_eq!(
         args.to_string(),

@@ -30,7 +30,6 @@ impl Failure {
             Failure::AlreadyAttached(_) => code::SELECTION,
             Failure::Lock(LockError::Io { .. })
             | Failure::Journal(_)
-            | Failure::JournalStep(_)
             | Failure::NotOnRecord(_)
             | Failure::RecordLost(_)
             | Failure::Incomplete(_) => code::JOURNAL,
