@@ -200,9 +200,14 @@ impl DeviceState {
 impl NetdevState {
     /// Returns the port GUID if this is an IPoIB interface.
     fn port_guid(&self) -> Option<Guid> {
-        let octets: [u8; 20] = self.address.as_slice().try_into().ok()?;
-        Some(IpoibAddr::from(octets).port_guid())
+        port_guid(&self.address)
     }
+}
+
+/// Returns the port GUID of an IPoIB address.
+pub fn port_guid(address: &[u8]) -> Option<Guid> {
+    let octets: [u8; 20] = address.try_into().ok()?;
+    Some(IpoibAddr::from(octets).port_guid())
 }
 
 fn or_none(driver: &Option<String>) -> &str {

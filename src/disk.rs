@@ -11,9 +11,7 @@ use crate::machine::{Operation, Verdict, judge};
 fn unless_judged(operation: Operation<'_>, act: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
     match judge(operation) {
         Verdict::Proceed => act(),
-        #[cfg(test)]
         Verdict::Refuse(cause) => Err(cause),
-        #[cfg(test)]
         Verdict::Pretend => Ok(()),
     }
 }
@@ -34,9 +32,7 @@ pub(crate) fn open(options: &OpenOptions, path: &Path) -> io::Result<File> {
 pub(crate) fn write(mut file: &File, bytes: &[u8]) -> io::Result<usize> {
     match judge(Operation::Write(file, bytes)) {
         Verdict::Proceed => file.write(bytes),
-        #[cfg(test)]
         Verdict::Refuse(cause) => Err(cause),
-        #[cfg(test)]
         Verdict::Pretend => Ok(bytes.len()),
     }
 }
@@ -112,13 +108,7 @@ fn in_order(mut entries: Vec<DirEntry>) -> Vec<DirEntry> {
 /// # Errors
 /// `WouldBlock` if the lock is taken, or the error of the file system.
 pub(crate) fn try_lock(file: &File) -> Result<(), TryLockError> {
-    match judge(Operation::Lock(file)) {
-        Verdict::Proceed => file.try_lock(),
-        #[cfg(test)]
-        Verdict::Refuse(cause) => Err(TryLockError::Error(cause)),
-        #[cfg(test)]
-        Verdict::Pretend => Ok(()),
-    }
+    lock(file, File::try_lock)
 }
 
 /// Locks a file as [`try_lock`] does, but shares the lock with other callers of this function.
@@ -126,11 +116,13 @@ pub(crate) fn try_lock(file: &File) -> Result<(), TryLockError> {
 /// # Errors
 /// As [`try_lock`].
 pub(crate) fn try_lock_shared(file: &File) -> Result<(), TryLockError> {
+    lock(file, File::try_lock_shared)
+}
+
+fn lock(file: &File, lock: fn(&File) -> Result<(), TryLockError>) -> Result<(), TryLockError> {
     match judge(Operation::Lock(file)) {
-        Verdict::Proceed => file.try_lock_shared(),
-        #[cfg(test)]
+        Verdict::Proceed => lock(file),
         Verdict::Refuse(cause) => Err(TryLockError::Error(cause)),
-        #[cfg(test)]
         Verdict::Pretend => Ok(()),
     }
 }

@@ -52,7 +52,6 @@ use std::path::{Path, PathBuf};
 pub use entry::Entry;
 pub use error::JournalError;
 pub use exclusive::Exclusive;
-pub use failed_change::FailedChange;
 pub use key::Key;
 pub use lock::{ChangesLock, Lock, LockError, Turn};
 pub use multus_cache::{CachedAttachment, CachedSandbox, MultusCache};
@@ -71,7 +70,7 @@ use crate::disk;
 use crate::kernel::capabilities;
 use crate::private_dir;
 use crate::regular_file::found;
-use files::{entries, is_unfinished, replace};
+use files::{entries, replace};
 
 /// The access mode of a descriptor that can be synced, but neither read nor written nor locked.
 const NO_ACCESS: i32 = 3;
@@ -214,11 +213,7 @@ impl Journal {
     /// Counts the records and the failed detachments and lists the unrestored devices, using only
     /// the names of the files.
     pub fn count(&self) -> OnRecord {
-        let count = |folder: &str| {
-            let files = entries(&self.dir.join(folder)).unwrap_or_default();
-            let finished = files.iter().filter(|file| !is_unfinished(file));
-            finished.count() as u64
-        };
+        let count = |folder: &str| self.finished(folder).count() as u64;
         OnRecord {
             attachments: count("sandboxes"),
             owed: count("owed"),
@@ -266,9 +261,8 @@ impl Journal {
     /// As [`Journal::keys`].
     pub fn networks(&self) -> Result<Vec<SandboxNetworks>, JournalError> {
         self.check_private()?;
-        let records = entries(&self.sandboxes())?.into_iter();
-        let sandboxes = records.filter_map(|it| Sandbox::read(&it.path()).ok());
-        let attached = sandboxes.filter(|it| it.complete && it.header.pod.is_some());
+        let attached = self.readable()?;
+        let attached = attached.filter(|it| it.complete && it.header.pod.is_some());
         let networks = attached.map(|sandbox| SandboxNetworks {
             container: sandbox.header.container,
             ifname: sandbox.header.ifname,
@@ -276,6 +270,12 @@ impl Journal {
             networks: sandbox.header.networks.unwrap_or_default(),
         });
         Ok(networks.collect())
+    }
+
+    /// Reads the records, one at a time. Skips records that cannot be read.
+    fn readable(&self) -> Result<impl Iterator<Item = Sandbox> + use<>, JournalError> {
+        let records = entries(&self.sandboxes())?.into_iter();
+        Ok(records.filter_map(|it| Sandbox::read(&it.path()).ok()))
     }
 
     /// Creates the directory of the records and checks that an ADD could write to it now.

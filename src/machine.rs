@@ -5,7 +5,6 @@
 //! loses what it has acknowledged, a power loss between two writes, a clock that jumps.
 
 use std::fs::File;
-#[cfg(test)]
 use std::io;
 use std::path::Path;
 
@@ -38,14 +37,16 @@ pub(crate) enum Operation<'a> {
 }
 
 /// The machine's decision about an operation.
+#[cfg_attr(
+    not(test),
+    allow(dead_code, reason = "only a simulated machine refuses and pretends")
+)]
 pub(crate) enum Verdict {
     /// The operation takes place.
     Proceed,
     /// The operation reports this error.
-    #[cfg(test)]
     Refuse(io::Error),
     /// The operation reports success, but changes nothing.
-    #[cfg(test)]
     Pretend,
 }
 

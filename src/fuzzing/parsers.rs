@@ -76,7 +76,7 @@ pub(super) const PARSERS: &[(&str, &str, Door)] = &[
     ("src/journal/files.rs", "parse", By("journal")),
     ("src/journal/multus_cache.rs", "containers decoded delegates read_json results", By("multus-cache")),
     ("src/journal/multus_cache/delegate.rs", "config parse", By("multus-cache")),
-    ("src/journal/record.rs", "hex read", By("journal")),
+    ("src/journal/record.rs", "hex", By("journal")),
     ("src/journal/survey.rs", "owners", No(WRITES)),
     ("src/journal/steps.rs", "replay", By("journal")),
     ("src/journal/wire.rs", "deserialize read", By("journal")),

@@ -31,26 +31,17 @@ impl Journal {
         self.dir.join(FOLDER).join(key.file_name()).exists()
     }
 
-    /// Whether any sandbox with this container ID was adopted from the cache of Multus.
-    pub fn has_adopted(&self, container: &ContainerId) -> bool {
-        self.adoptions().any(|key| key.container == *container)
-    }
-
     /// Returns the container ID of every sandbox that was adopted from the cache of Multus.
     pub fn adopted(&self) -> Vec<ContainerId> {
-        self.adoptions().map(|key| key.container).collect()
+        self.all(FOLDER).map(|key: Key| key.container).collect()
     }
 
     /// Removes the markers of sandboxes that the cache of Multus no longer contains.
     pub fn prune_adopted(&self, cache: &MultusCache<'_>) {
         let gone = |key: &Key| !cache.has(&key.container);
-        for key in self.adoptions().filter(gone) {
+        for key in self.all(FOLDER).filter(gone) {
             self.discard(FOLDER, &key.file_name());
         }
-    }
-
-    fn adoptions(&self) -> impl Iterator<Item = Key> {
-        self.all(FOLDER)
     }
 }
 
@@ -120,7 +111,7 @@ mod tests {
         }
         journal.prune_adopted(&cache);
         assert!(journal.is_adopted(&key("there")));
-        assert!(journal.has_adopted(&key("there").container));
+        assert!(journal.adopted().contains(&key("there").container));
         assert!(!journal.is_adopted(&key("gone")));
     }
 

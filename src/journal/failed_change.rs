@@ -4,12 +4,10 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::owed::{is_due, now};
+use super::owed::{due_after, is_due, now};
 use super::{Journal, JournalError, Key};
 use crate::npwg::NetworksDigest;
 
-/// Half of the pause after the first failure. The pause doubles with each attempt.
-const FIRST_WAIT: Duration = Duration::from_secs(1);
 /// The longest pause between two attempts.
 const LONGEST_WAIT: Duration = Duration::from_secs(300);
 /// The folder of the markers.
@@ -17,7 +15,7 @@ pub(super) const FOLDER: &str = "changes";
 
 /// A change of networks that failed.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct FailedChange {
+struct FailedChange {
     /// The digest of the annotation that Jackfield tried to carry out. The default digest if the
     /// change failed before Jackfield knew the annotation.
     networks: NetworksDigest,
@@ -37,11 +35,10 @@ impl Journal {
         let before = self.failed_change(key);
         let before = before.filter(|failed| failed.networks == networks);
         let attempts = before.map_or(0, |it| it.attempts).saturating_add(1);
-        let wait = FIRST_WAIT.saturating_mul(1 << attempts.min(16));
         let failed = FailedChange {
             networks,
             attempts,
-            due: now().saturating_add(wait.min(LONGEST_WAIT).as_secs()),
+            due: due_after(attempts, LONGEST_WAIT),
         };
         self.put(FOLDER, &key.file_name(), &failed)
     }

@@ -49,9 +49,15 @@ impl Journal {
 
     /// Returns the content of every small file in a folder, in no order. Skips damaged files.
     pub(super) fn all<T: DeserializeOwned>(&self, folder: &str) -> impl Iterator<Item = T> {
-        let files = entries(&self.dir.join(folder)).unwrap_or_default();
-        let finished = files.into_iter().filter(|file| !is_unfinished(file));
+        let finished = self.finished(folder);
         finished.filter_map(|file| parse(&file.path()))
+    }
+
+    /// Lists a folder, without the temporary files, in no order.
+    pub(super) fn finished(&self, folder: &str) -> impl Iterator<Item = DirEntry> + use<> {
+        let files = entries(&self.dir.join(folder)).unwrap_or_default();
+        let is_finished = |file: &DirEntry| !file.file_name().as_encoded_bytes().starts_with(b".");
+        files.into_iter().filter(is_finished)
     }
 
     /// Removes a small file, and the temporary file that a killed writer may have left.
@@ -102,10 +108,6 @@ pub(super) fn write(file: &File, bytes: &[u8]) -> io::Result<()> {
 /// ID. One temporary name per file is enough, because writers hold the lock of the sandbox.
 fn unfinished(name: &str) -> String {
     format!(".{name}")
-}
-
-pub(super) fn is_unfinished(file: &DirEntry) -> bool {
-    file.file_name().as_encoded_bytes().starts_with(b".")
 }
 
 fn parse<T: DeserializeOwned>(path: &Path) -> Option<T> {

@@ -24,7 +24,7 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
 use super::Key;
-use crate::cni::{CniResult, ContainerId, InterfaceName, NetworkConfig, NetworkName, json};
+use crate::cni::{CniResult, ContainerId, InterfaceName, NetworkConfig, json};
 use crate::plan::Attachment;
 use crate::regular_file;
 use damage::CacheError;
@@ -184,21 +184,31 @@ fn delegates(file: &Path) -> Result<Vec<Option<Box<RawValue>>>, CacheError> {
     }
 }
 
-fn bare(
-    label: String,
-    is_cluster: bool,
-    ifname: InterfaceName,
-    network: NetworkName,
-    config: NetworkConfig,
-) -> Attachment {
-    let label = if label.is_empty() {
-        network.to_string()
-    } else {
-        label
-    };
-    Attachment {
-        is_cluster,
-        ..Attachment::bare(label, ifname, network, config)
+impl CachedAttachment {
+    /// An attachment without arguments and without a result. If the configuration has no name, the
+    /// label is the name, without the namespace of a definition.
+    fn bare(
+        mut label: String,
+        is_cluster: bool,
+        ifname: InterfaceName,
+        config: NetworkConfig,
+    ) -> Result<CachedAttachment, CacheError> {
+        let network = match config.name() {
+            Some(name) => name.clone(),
+            None => label.rsplit('/').next().unwrap_or_default().parse()?,
+        };
+        if label.is_empty() {
+            label = network.to_string();
+        }
+        let attachment = Attachment {
+            is_cluster,
+            ..Attachment::bare(label, ifname, network, config)
+        };
+        Ok(CachedAttachment {
+            attachment,
+            args: String::new(),
+            result: None,
+        })
     }
 }
 
@@ -208,13 +218,6 @@ fn config(base64: Option<&str>) -> Result<NetworkConfig, CacheError> {
 
 fn decoded(base64: Option<&str>) -> Result<Vec<u8>, CacheError> {
     Ok(BASE64.decode(base64.ok_or(CacheError::NoConfig)?)?)
-}
-
-fn network_name(config: &NetworkConfig, other: &str) -> Result<NetworkName, CacheError> {
-    match config.name() {
-        Some(name) => Ok(name.clone()),
-        None => Ok(other.parse()?),
-    }
 }
 
 fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, CacheError> {

@@ -12,8 +12,8 @@ use super::{Journal, JournalError, Key};
 
 use crate::clock;
 
-/// Half of the wait before the first retry. The wait doubles with each attempt.
-const FIRST_WAIT: Duration = Duration::from_secs(1);
+/// Half of the wait after the first failure, in seconds. The wait doubles with each attempt.
+const FIRST_WAIT: u64 = 1;
 /// The longest wait between two attempts.
 const LONGEST_WAIT: Duration = Duration::from_secs(600);
 /// The maximum number of markers that a search for a due retry reads.
@@ -59,14 +59,10 @@ impl Journal {
         let before = self.owed(key);
         let since = before.as_ref().map_or_else(now, |owed| owed.since);
         let attempts = before.map_or(0, |owed| owed.attempts).saturating_add(1);
-        let wait = FIRST_WAIT
-            .saturating_mul(1 << attempts.min(16))
-            .min(LONGEST_WAIT);
-        let due = now().saturating_add(wait.as_secs());
         let owed = Owed {
             key: key.clone(),
             attempts,
-            due,
+            due: due_after(attempts, LONGEST_WAIT),
             since,
             cause: cause.to_owned(),
         };
@@ -105,6 +101,12 @@ impl Journal {
             .take(LOOKED_AT)
             .find(|owed| owed.is_due(now) && Some(&owed.key) != but)
     }
+}
+
+/// When the retry after this number of failed attempts is due, in seconds since the epoch.
+pub(super) fn due_after(attempts: u32, longest: Duration) -> u64 {
+    let wait = FIRST_WAIT << attempts.min(16);
+    now().saturating_add(wait.min(longest.as_secs()))
 }
 
 /// Whether a retry is due at `now`, in seconds since the epoch. A due time that is further away

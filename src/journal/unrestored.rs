@@ -12,7 +12,6 @@
 use device_info::PciAddress;
 use serde::{Deserialize, Serialize};
 
-use super::files::{entries, is_unfinished};
 use super::{Journal, JournalError, wire};
 use crate::baseline::DeviceState;
 use crate::boot::boot_id;
@@ -84,8 +83,7 @@ impl Journal {
 
     /// Returns the addresses of all unrestored devices, in order. Reads only the file names.
     pub(super) fn unrestored_names(&self) -> Vec<String> {
-        let files = entries(&self.dir.join(FOLDER)).unwrap_or_default();
-        let finished = files.into_iter().filter(|file| !is_unfinished(file));
+        let finished = self.finished(FOLDER);
         let names = finished.filter_map(|file| file.file_name().into_string().ok());
         let mut names: Vec<String> = names.collect();
         names.sort();

@@ -3,7 +3,6 @@
 use device_info::PciAddress;
 use serde::Serialize;
 
-use super::files::entries;
 use super::{Journal, JournalError, Sandbox};
 use crate::allocation::AllocatedDevice;
 use crate::cluster::PodName;
@@ -65,11 +64,8 @@ impl Journal {
     /// # Errors
     /// Code 109 if the journal exists and cannot be read.
     pub fn device_users(&self) -> Result<Vec<DeviceUser>, JournalError> {
-        let files = entries(&self.sandboxes())?.into_iter();
-        let sandboxes = files.filter_map(|file| Sandbox::read(&file.path()).ok());
-        let mut users: Vec<DeviceUser> = sandboxes
-            .flat_map(|sandbox| DeviceUser::of(&sandbox))
-            .collect();
+        let users = self.readable()?.flat_map(|it| DeviceUser::of(&it));
+        let mut users: Vec<DeviceUser> = users.collect();
         users.sort_by(|one, other| {
             (one.pci(), &one.device.id).cmp(&(other.pci(), &other.device.id))
         });

@@ -89,11 +89,9 @@ pub fn prove(
     let mut observed = verify::observe(links, &intended, until)?;
     let mut findings = lost_sockets(attachment, result);
     if let Some(hardware) = &hardware {
-        findings.extend(hardware.mismatch(attachment).map(|mismatch| Finding {
-            interface: attachment.ifname.clone(),
-            mismatch,
-            weight: Weight::Requested,
-        }));
+        let mismatch = hardware.mismatch(attachment);
+        let finding = |it| Finding::new(&attachment.ifname, it, Weight::Requested);
+        findings.extend(mismatch.map(finding));
         if let Some(link) = observed.link.as_ref().filter(|_| intended.device.is_some()) {
             observed.device = hardware.names(link, links);
         }
@@ -169,10 +167,9 @@ fn lost_sockets(attachment: &Attachment, result: Option<&CniResult>) -> Vec<Find
         let directory = path.parent().filter(|_| path.is_absolute());
         !directory.is_some_and(Path::is_dir)
     };
-    let finding = |path: &str| Finding {
-        interface: attachment.ifname.clone(),
-        mismatch: Mismatch::Socket(path.to_owned()),
-        weight: Weight::Answered,
+    let finding = |path: &str| {
+        let mismatch = Mismatch::Socket(path.to_owned());
+        Finding::new(&attachment.ifname, mismatch, Weight::Answered)
     };
     sockets.filter(is_lost).map(finding).collect()
 }
@@ -190,11 +187,7 @@ fn lost_others(
     let others = in_pod.filter(|interface| interface.name != attachment.ifname.as_str());
     for name in others.filter_map(|interface| interface.name.parse().ok()) {
         if links.link(&name)?.is_none() {
-            lost.push(Finding {
-                interface: name,
-                mismatch: Mismatch::Missing,
-                weight: Weight::Answered,
-            });
+            lost.push(Finding::new(&name, Mismatch::Missing, Weight::Answered));
         }
     }
     Ok(lost)

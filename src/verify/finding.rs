@@ -22,6 +22,17 @@ pub struct Finding {
     pub weight: Weight,
 }
 
+impl Finding {
+    /// A finding about `interface`.
+    pub fn new(interface: &InterfaceName, mismatch: Mismatch, weight: Weight) -> Finding {
+        Finding {
+            interface: interface.clone(),
+            mismatch,
+            weight,
+        }
+    }
+}
+
 /// How much a finding matters, from the lightest to the heaviest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Weight {

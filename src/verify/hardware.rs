@@ -1,7 +1,8 @@
 //! Hardware addresses of results and of the kernel.
 
-use device_info::{Guid, IpoibAddr, MacAddr};
+use device_info::MacAddr;
 
+use crate::baseline::port_guid;
 use crate::npwg::RequestedMac;
 
 /// Parses a hardware address of a result. Returns [`None`] if the text is not a hardware address.
@@ -19,7 +20,7 @@ pub(super) fn parse(text: &str) -> Option<RequestedMac> {
 pub(super) fn is(octets: &[u8], expected: RequestedMac) -> bool {
     match expected {
         RequestedMac::Ethernet(address) => octets == address.octets(),
-        RequestedMac::Ipoib(address) => guid(octets) == Some(address.port_guid()),
+        RequestedMac::Ipoib(address) => port_guid(octets) == Some(address.port_guid()),
     }
 }
 
@@ -29,12 +30,6 @@ pub(super) fn octets(address: RequestedMac) -> Vec<u8> {
         RequestedMac::Ethernet(address) => address.octets().to_vec(),
         RequestedMac::Ipoib(address) => address.octets().to_vec(),
     }
-}
-
-/// Returns the port GUID of an IPoIB address.
-pub(super) fn guid(octets: &[u8]) -> Option<Guid> {
-    let octets: [u8; 20] = octets.try_into().ok()?;
-    Some(IpoibAddr::from(octets).port_guid())
 }
 
 /// Formats an address for messages. The kernel's addresses can have any length; tunnels may have no

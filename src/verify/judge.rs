@@ -42,11 +42,8 @@ struct Judgement<'a> {
 
 impl Judgement<'_> {
     fn add(&mut self, weight: Weight, mismatch: Mismatch) {
-        self.findings.push(Finding {
-            interface: self.intended.ifname.clone(),
-            mismatch,
-            weight,
-        });
+        let finding = Finding::new(self.intended.ifname, mismatch, weight);
+        self.findings.push(finding);
     }
 
     fn present(&mut self, link: &Link, observed: &Observed) {

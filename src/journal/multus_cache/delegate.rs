@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{CacheError, CachedAttachment, bare, config, decoded, network_name};
+use super::{CacheError, CachedAttachment, config, decoded};
 use crate::cni::{CapabilityArgs, InterfaceName, NetworkConfig, RawObject};
 use crate::journal::Key;
 
@@ -90,8 +90,6 @@ impl Delegate {
             None => config(self.config.as_deref())?,
         };
         let label = self.name.unwrap_or_default();
-        let object = label.rsplit('/').next().unwrap_or_default();
-        let network = network_name(&config, object)?;
         let mut args = CapabilityArgs::new();
         let mut extra_args = Vec::new();
         let texts = [
@@ -110,14 +108,9 @@ impl Delegate {
             args.insert("ips", &ips)?;
             extra_args.push(("IP".to_owned(), ips.join(",")));
         }
-        let is_cluster = position == 0;
-        let mut attachment = bare(label, is_cluster, ifname, network, config);
-        attachment.capability_args = args;
-        attachment.extra_args = extra_args;
-        Ok(CachedAttachment {
-            attachment,
-            args: String::new(),
-            result: None,
-        })
+        let mut cached = CachedAttachment::bare(label, position == 0, ifname, config)?;
+        cached.attachment.capability_args = args;
+        cached.attachment.extra_args = extra_args;
+        Ok(cached)
     }
 }

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{CacheError, CachedAttachment, bare, config, network_name};
+use super::{CacheError, CachedAttachment, config};
 use crate::cni::{CapabilityArgs, CniResult, InterfaceName, NetworkConfig, RawObject};
 use crate::journal::Key;
 
@@ -68,13 +68,8 @@ impl ResultFile {
         let ifname: InterfaceName = self.if_name.as_deref().unwrap_or_default().parse()?;
         let config = config(self.config.as_deref())?;
         let label = self.network_name.clone().unwrap_or_default();
-        let network = network_name(&config, &label)?;
         let is_cluster = ifname == key.ifname;
-        let mut cached = CachedAttachment {
-            attachment: bare(label, is_cluster, ifname, network, config),
-            args: String::new(),
-            result: None,
-        };
+        let mut cached = CachedAttachment::bare(label, is_cluster, ifname, config)?;
         self.complete(&mut cached);
         Ok(cached)
     }

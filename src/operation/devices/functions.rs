@@ -45,29 +45,20 @@ pub(in crate::operation) fn prove<'a>(
     let mut warnings = Vec::new();
     for (attachment, address, set) in set {
         let device = address.to_string();
-        let found = match states.of(address).and_then(|state| state.function) {
-            Some(function) => set.judge(&device, &function),
+        let (mismatches, weight) = match states.of(address).and_then(|state| state.function) {
+            Some(function) => (set.judge(&device, &function), Weight::Requested),
             None => {
                 let error = states.error_of(address).map(ToString::to_string);
                 let reason = error.map_or(HiddenFunction::NotReported, HiddenFunction::Unreadable);
-                vec![Mismatch::HiddenFunction { device, reason }]
+                let hidden = Mismatch::HiddenFunction { device, reason };
+                (vec![hidden], Weight::Warning)
             }
         };
-        let findings = found.into_iter().map(|mismatch| Finding {
-            interface: attachment.ifname.clone(),
-            weight: match mismatch {
-                Mismatch::HiddenFunction { .. } => Weight::Warning,
-                _ => Weight::Requested,
-            },
-            mismatch,
-        });
-        let findings = findings.collect();
-        warnings.extend(tolerated(
-            attachment,
-            findings,
-            config.verify,
-            config.verify,
-        )?);
+        let findings = mismatches.into_iter();
+        let findings = findings.map(|it| Finding::new(&attachment.ifname, it, weight));
+        let strictness = config.verify;
+        let allowed = tolerated(attachment, findings.collect(), strictness, strictness)?;
+        warnings.extend(allowed);
     }
     Ok(warnings)
 }

@@ -33,8 +33,9 @@ impl LiveAttachments {
     /// only for Multus' network and not for Jackfield's. Leaves out containers that Jackfield has
     /// adopted from the cache.
     pub(super) fn keep_cached(&mut self, cache: &MultusCache<'_>, journal: &Journal) {
+        let adopted: HashSet<ContainerId> = journal.adopted().into_iter().collect();
         for container in cache.containers() {
-            if journal.has_adopted(&container) {
+            if adopted.contains(&container) {
                 continue;
             }
             let key = Key {

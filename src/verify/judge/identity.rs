@@ -2,6 +2,7 @@
 
 use device_info::PciAddress;
 
+use crate::baseline::port_guid;
 use crate::kernel::Link;
 
 use super::address::AddressSet;
@@ -85,7 +86,7 @@ impl Judgement<'_> {
         };
         let permanent = enslaved.and(link.perm_address.as_deref());
         let is = |octets: &[u8]| {
-            link.arp_type == Link::INFINIBAND && hardware::guid(octets) == Some(expected)
+            link.arp_type == Link::INFINIBAND && port_guid(octets) == Some(expected)
         };
         if !is(&link.address) && !permanent.is_some_and(is) {
             let found = link.address.clone();
