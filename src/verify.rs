@@ -22,4 +22,4 @@ pub use finding::{Finding, HiddenFunction, Mismatch, Source, Weight};
 pub use function::{FunctionConfigError, IntendedFunction, plugins as sriov_plugins};
 pub use intended::{Intended, Masters};
 pub use judge::judge;
-pub use observed::{Master, Observed, observe};
+pub use observed::{Observed, observe};

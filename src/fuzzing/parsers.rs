@@ -119,6 +119,5 @@ pub(super) const PARSERS: &[(&str, &str, Door)] = &[
     ("src/request/node_config/keys.rs", "read_value", By("node-config")),
     ("src/request/node_config/schema.rs", "keys", By("node-config")),
     ("src/request/stdin.rs", "read_stdin", No(PASSES)),
-    ("src/verify/function/keys.rs", "read", By("network-config")),
     ("src/verify/hardware.rs", "parse", By("words")),
 ];

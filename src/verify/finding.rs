@@ -2,14 +2,12 @@
 
 mod mismatch;
 
-use std::fmt;
-
 pub use mismatch::{HiddenFunction, Mismatch};
 use thiserror::Error;
 
 use crate::cni::InterfaceName;
 
-/// One difference between intended and observed. Its [`Display`](fmt::Display) is one line with the
+/// One difference between intended and observed. Its [`Display`](std::fmt::Display) is one line with the
 /// interface, the difference and a remedy.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("interface {interface}: {mismatch}")]
@@ -47,11 +45,13 @@ pub enum Weight {
 }
 
 /// The source of an expected value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 pub enum Source {
     /// The pod's selection.
+    #[error("requested")]
     Requested,
     /// The result of the delegates.
+    #[error("returned by the delegate")]
     Answered,
 }
 
@@ -61,14 +61,5 @@ impl From<Source> for Weight {
             Source::Requested => Self::Requested,
             Source::Answered => Self::Answered,
         }
-    }
-}
-
-impl fmt::Display for Source {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Requested => "requested",
-            Self::Answered => "returned by the delegate",
-        })
     }
 }

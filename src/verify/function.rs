@@ -13,15 +13,13 @@ mod keys;
 
 use std::collections::BTreeMap;
 
-use thiserror::Error;
-
 use crate::cni::{NetworkConfig, PluginConfig};
 use crate::kernel::VfState;
 use crate::npwg::RequestedMac;
 use crate::plan::Requested;
 
 use super::Mismatch;
-use key_error::KeyError;
+pub use key_error::FunctionConfigError;
 
 /// Keys that only plugins for virtual functions have. A plugin of any type that has one of these
 /// keys sets up a virtual function. `mac` and `vlan` are not in the list, since plugins for other
@@ -50,7 +48,7 @@ impl IntendedFunction {
     pub fn of(config: &NetworkConfig, requested: &Requested) -> Self {
         let mut settings = BTreeMap::new();
         for plugin in plugins(config) {
-            for (key, value) in keys::read(plugin.body()) {
+            for (key, value) in keys::read(plugin) {
                 settings.extend(value.ok().flatten().map(|value| (key, value)));
             }
             if let Some(RequestedMac::Ethernet(mac)) = requested.mac {
@@ -68,14 +66,7 @@ impl IntendedFunction {
     /// # Errors
     /// The first value that a plugin would refuse or misread.
     pub fn check(config: &NetworkConfig) -> Result<(), FunctionConfigError> {
-        for plugin in plugins(config) {
-            let checked = keys::check(plugin.body());
-            checked.map_err(|source| FunctionConfigError {
-                plugin: plugin.plugin_type().to_string(),
-                source,
-            })?;
-        }
-        Ok(())
+        plugins(config).try_for_each(keys::check)
     }
 
     /// Returns whether the definition or the pod sets this key.
@@ -131,15 +122,6 @@ impl IntendedFunction {
         differences.dedup();
         differences
     }
-}
-
-/// A value that an SR-IOV plugin would refuse or misread.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("plugin {plugin}: {source}")]
-pub struct FunctionConfigError {
-    /// The plugin's type.
-    plugin: String,
-    source: KeyError,
 }
 
 /// Returns the SR-IOV plugins of a chain, found by type or by a key that no other plugin has.

@@ -96,19 +96,17 @@ impl Judgement<'_> {
     }
 
     /// Returns the master if [`Masters::Among`] lists it. A master that is not listed becomes a
-    /// finding. Ignores a VRF, and with [`Masters::Any`] ignores every master.
+    /// finding. With [`Masters::Any`], ignores every master.
     fn master<'o>(&mut self, observed: &'o Observed) -> Option<&'o str> {
-        let master = observed.master.as_ref()?;
-        match self.intended.masters {
-            Masters::Among(names) if master.changes_it() => {
-                if names.iter().any(|name| name.as_str() == master.name) {
-                    return Some(&master.name);
-                }
-                self.add(Weight::Answered, Mismatch::Master(master.name.clone()));
-                None
-            }
-            _ => None,
+        let master = observed.master.as_deref()?;
+        let Masters::Among(names) = self.intended.masters else {
+            return None;
+        };
+        if names.iter().any(|name| name.as_str() == master) {
+            return Some(master);
         }
+        self.add(Weight::Answered, Mismatch::Master(master.to_owned()));
+        None
     }
 
     /// Returns the answered hardware address. An invalid address becomes a finding.

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use crate::clock;
 use crate::kernel::{Address, KernelError, Link, PodLinks};
 
-use super::Intended;
+use super::{Intended, Masters};
 
 /// An attachment as observed in the kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -14,29 +14,14 @@ pub struct Observed {
     pub link: Option<Link>,
     /// The IP addresses of the interface.
     pub addresses: Vec<Address>,
-    /// The interface that has enslaved the attachment's interface.
-    pub master: Option<Master>,
+    /// The name of the bridge or bond that has enslaved the attachment's interface. `None` for a
+    /// VRF, which changes only routing, and with [`Masters::Any`].
+    pub master: Option<String>,
     /// The names of the device behind the interface. [`observe`] sets only the name of the parent
     /// device that the kernel reports. A caller with access to sysfs replaces it with all names,
     /// such as a `virtioN` and its PCI function. For a macvlan, that caller uses the device of the
     /// lower link.
     pub device: Vec<String>,
-}
-
-/// The bridge, bond or VRF that an interface belongs to.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Master {
-    /// The name.
-    pub name: String,
-    /// The kind (`bond`, `bridge`, `vrf`).
-    pub kind: Option<String>,
-}
-
-impl Master {
-    /// Returns whether the master changes the interface's addresses. A VRF changes only routing.
-    pub(super) fn changes_it(&self) -> bool {
-        self.kind.as_deref() != Some("vrf")
-    }
 }
 
 /// The shortest and the longest pause between two reads while the kernel checks addresses.
@@ -73,19 +58,23 @@ fn look(links: &mut dyn PodLinks, intended: &Intended<'_>) -> Result<Observed, K
         return Ok(Observed::default());
     };
     let addresses = links.addresses(link.index)?;
-    let master = match link.master {
-        Some(index) => Some((index, links.link_at(index)?)),
-        None => None,
+    let master = match (link.master, intended.masters) {
+        (Some(index), Masters::Among(_)) => master(links, index)?,
+        _ => None,
     };
-    let master = master.map(|(index, found)| Master {
-        kind: found.as_ref().and_then(|master| master.kind.clone()),
-        name: found.map_or_else(|| format!("number {index}"), |master| master.name),
-    });
     Ok(Observed {
         device: link.parent_name.iter().cloned().collect(),
         link: Some(link),
         addresses,
         master,
+    })
+}
+
+fn master(links: &mut dyn PodLinks, index: u32) -> Result<Option<String>, KernelError> {
+    Ok(match links.link_at(index)? {
+        Some(master) if master.kind.as_deref() == Some("vrf") => None,
+        Some(master) => Some(master.name),
+        None => Some(format!("number {index}")),
     })
 }
 
@@ -103,7 +92,6 @@ mod tests {
     use crate::kernel::fake::FakeLinks;
     use crate::npwg::RequestedIp;
     use crate::plan::Requested;
-    use crate::verify::Masters;
 
     fn link(index: u32, name: &str) -> Link {
         Link {
@@ -138,7 +126,7 @@ mod tests {
             answered: None,
             device: None,
             in_user_space: false,
-            masters: Masters::Any,
+            masters: Masters::Among(&[]),
         };
         let observed = observe(&mut fake, &intended, Instant::now() + wait).unwrap();
         (observed, fake.readings)
@@ -205,22 +193,23 @@ mod tests {
         let mut port = link(3, "net1");
         port.master = Some(9);
         port.parent_name = Some("0000:01:10.0".to_owned());
-        let mut bond = link(9, "bond0");
-        bond.kind = Some("bond".to_owned());
+        let master = |kind: &str| {
+            let mut master = link(9, "master0");
+            master.kind = Some(kind.to_owned());
+            master
+        };
         let fake = |links| FakeLinks {
             links,
             ..FakeLinks::default()
         };
-        let (observed, _) = run(fake(vec![bond, port.clone()]), &[], LONG);
-        let master = observed.master.unwrap();
-        assert_eq!(
-            (master.name.as_str(), master.kind.as_deref()),
-            ("bond0", Some("bond"))
-        );
+        let (observed, _) = run(fake(vec![master("bond"), port.clone()]), &[], LONG);
+        assert_eq!(observed.master.as_deref(), Some("master0"));
         assert_eq!(observed.device, ["0000:01:10.0"]);
+        let (observed, _) = run(fake(vec![master("vrf"), port.clone()]), &[], LONG);
+        assert_eq!(observed.master, None, "a VRF changes only routing");
 
         let (observed, _) = run(fake(vec![port]), &[], LONG);
-        assert_eq!(observed.master.unwrap().name, "number 9");
+        assert_eq!(observed.master.as_deref(), Some("number 9"));
         assert_eq!(run(fake(Vec::new()), &[], LONG).0, Observed::default());
     }
 }

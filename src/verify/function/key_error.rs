@@ -2,22 +2,24 @@
 
 use thiserror::Error;
 
-use crate::cni::RawObject;
 use crate::cni::json::excerpt;
+use crate::cni::{PluginConfig, PluginType};
 
 /// A value that an SR-IOV plugin would refuse or misread.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("key {key} is {value}: {problem}; {}", remedy(.key, .problem))]
-pub(super) struct KeyError {
+#[error("plugin {plugin}: key {key} is {value}: {problem}; {}", remedy(.key, .problem))]
+pub struct FunctionConfigError {
+    plugin: PluginType,
     key: &'static str,
     value: String,
     problem: Problem,
 }
 
-impl KeyError {
-    pub(super) fn new(body: &RawObject, key: &'static str, problem: Problem) -> Self {
-        let value = body.get(key).map_or("null", |value| value.get());
+impl FunctionConfigError {
+    pub(super) fn new(plugin: &PluginConfig, key: &'static str, problem: Problem) -> Self {
+        let value = plugin.body().get(key).map_or("null", |value| value.get());
         Self {
+            plugin: plugin.plugin_type().clone(),
             key,
             value: excerpt(value).into_owned(),
             problem,
@@ -75,24 +77,27 @@ fn remedy(key: &str, problem: &Problem) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cni::NetworkConfig;
 
     #[test]
     fn an_error_names_key_value_problem_and_remedy() {
-        let body =
-            RawObject::parse(br#"{"spoofchk":"yes","vlanQoS":3,"min_tx_rate":200}"#).unwrap();
-        let text = |key, problem| KeyError::new(&body, key, problem).to_string();
+        let config = br#"{"cniVersion":"1.0.0","name":"n","type":"sriov","spoofchk":"yes","vlanQoS":3,"min_tx_rate":200}"#;
+        let config = NetworkConfig::parse(config).unwrap();
+        let plugin = &config.plugins()[0];
+        let text = |key, problem| FunctionConfigError::new(plugin, key, problem).to_string();
         assert_eq!(
             text("spoofchk", Problem::Switch),
-            "key spoofchk is \"yes\": sriov-cni reads every value except on as off; write on or off"
+            "plugin sriov: key spoofchk is \"yes\": sriov-cni reads every value except on as off; write on \
+             or off"
         );
         assert_eq!(
             text("vlanQoS", Problem::NoVlan),
-            "key vlanQoS is 3: there is no VLAN; set vlan as well"
+            "plugin sriov: key vlanQoS is 3: there is no VLAN; set vlan as well"
         );
         assert_eq!(
             text("min_tx_rate", Problem::AboveMaximum(100)),
-            "key min_tx_rate is 200: max_tx_rate is 100; set a minimum rate that is not above the \
-             maximum"
+            "plugin sriov: key min_tx_rate is 200: max_tx_rate is 100; set a minimum rate that is \
+             not above the maximum"
         );
     }
 }

@@ -9,8 +9,8 @@ use std::str::FromStr;
 use device_info::{Guid, MacAddr};
 use serde::de::DeserializeOwned;
 
-use super::key_error::{KeyError, Problem};
-use crate::cni::RawObject;
+use super::key_error::{FunctionConfigError, Problem};
+use crate::cni::PluginConfig;
 use crate::kernel::{VfVlan, VlanProtocol};
 
 /// The VLAN IDs of a virtual function; 0 means no VLAN.
@@ -19,24 +19,24 @@ const VLANS: RangeInclusive<u16> = 0..=4094;
 const PRIORITIES: RangeInclusive<u8> = 0..=7;
 
 /// The value of a key, or [`None`] if the key is absent.
-type Read<T> = Result<Option<T>, KeyError>;
+type Read<T> = Result<Option<T>, FunctionConfigError>;
 
 /// Reads the settings that one plugin makes. The values have the same text form as the kernel's
 /// values.
-pub(super) fn read(body: &RawObject) -> [(&'static str, Read<String>); 8] {
-    let switch = |key| one_of(body, key, &["on", "off"], Problem::Switch);
+pub(super) fn read(plugin: &PluginConfig) -> [(&'static str, Read<String>); 8] {
+    let switch = |key| one_of(plugin, key, &["on", "off"], Problem::Switch);
     let link_states = ["auto", "enable", "disable"];
-    let link_state = one_of(body, "link_state", &link_states, Problem::LinkState);
-    let rate = |key| rate(body, key).map(|rate| Some(rate?.to_string()));
+    let link_state = one_of(plugin, "link_state", &link_states, Problem::LinkState);
+    let rate = |key| rate(plugin, key).map(|rate| Some(rate?.to_string()));
     [
-        ("mac", parsed::<MacAddr>(body, "mac", Problem::Mac)),
-        ("vlan", vlan(body).map(|vlan| Some(vlan?.to_string()))),
+        ("mac", parsed::<MacAddr>(plugin, "mac", Problem::Mac)),
+        ("vlan", vlan(plugin).map(|vlan| Some(vlan?.to_string()))),
         ("spoofchk", switch("spoofchk")),
         ("trust", switch("trust")),
         ("link_state", link_state),
         ("min_tx_rate", rate("min_tx_rate")),
         ("max_tx_rate", rate("max_tx_rate")),
-        ("guid", parsed::<Guid>(body, "guid", Problem::Guid)),
+        ("guid", parsed::<Guid>(plugin, "guid", Problem::Guid)),
     ]
 }
 
@@ -44,79 +44,90 @@ pub(super) fn read(body: &RawObject) -> [(&'static str, Read<String>); 8] {
 ///
 /// # Errors
 /// The first value that the plugin would misread or refuse.
-pub(super) fn check(body: &RawObject) -> Result<(), KeyError> {
-    for (_, value) in read(body) {
+pub(super) fn check(plugin: &PluginConfig) -> Result<(), FunctionConfigError> {
+    for (_, value) in read(plugin) {
         value?;
     }
-    match (rate(body, "min_tx_rate")?, rate(body, "max_tx_rate")?) {
+    match (rate(plugin, "min_tx_rate")?, rate(plugin, "max_tx_rate")?) {
         (Some(min), Some(max)) if max != 0 && min > max => {
             let problem = Problem::AboveMaximum(max);
-            Err(KeyError::new(body, "min_tx_rate", problem))
+            Err(FunctionConfigError::new(plugin, "min_tx_rate", problem))
         }
         _ => Ok(()),
     }
 }
 
 /// Reads a string. Like the plugins, treats an empty string as absent.
-fn text(body: &RawObject, key: &'static str) -> Read<String> {
-    let text = body.read::<String>(key);
-    let text = text.map_err(|_| KeyError::new(body, key, Problem::NotText))?;
+fn text(plugin: &PluginConfig, key: &'static str) -> Read<String> {
+    let text = plugin.body().read::<String>(key);
+    let text = text.map_err(|_| FunctionConfigError::new(plugin, key, Problem::NotText))?;
     Ok(text.filter(|text| !text.is_empty()))
 }
 
 fn number<T: DeserializeOwned + PartialOrd>(
-    body: &RawObject,
+    plugin: &PluginConfig,
     key: &'static str,
     range: RangeInclusive<T>,
 ) -> Read<T> {
-    match body.read::<T>(key) {
+    match plugin.body().read::<T>(key) {
         Ok(number) if number.as_ref().is_none_or(|number| range.contains(number)) => Ok(number),
-        _ => Err(KeyError::new(body, key, Problem::NotInRange)),
+        _ => Err(FunctionConfigError::new(plugin, key, Problem::NotInRange)),
     }
 }
 
 fn parsed<T: FromStr + ToString>(
-    body: &RawObject,
+    plugin: &PluginConfig,
     key: &'static str,
     problem: Problem,
 ) -> Read<String> {
-    let Some(text) = text(body, key)? else {
+    let Some(text) = text(plugin, key)? else {
         return Ok(None);
     };
     // The plugins compare this text with the kernel's text, which has colons. Only a pod's request
     // may have dashes or dots.
     match text.parse::<T>() {
         Ok(value) if !text.contains(['-', '.']) => Ok(Some(value.to_string())),
-        _ => Err(KeyError::new(body, key, problem)),
+        _ => Err(FunctionConfigError::new(plugin, key, problem)),
     }
 }
 
-fn one_of(body: &RawObject, key: &'static str, words: &[&str], problem: Problem) -> Read<String> {
-    let text = text(body, key)?;
+fn one_of(
+    plugin: &PluginConfig,
+    key: &'static str,
+    words: &[&str],
+    problem: Problem,
+) -> Read<String> {
+    let text = text(plugin, key)?;
     match text.as_deref() {
-        Some(word) if !words.contains(&word) => Err(KeyError::new(body, key, problem)),
+        Some(word) if !words.contains(&word) => Err(FunctionConfigError::new(plugin, key, problem)),
         _ => Ok(text),
     }
 }
 
 /// Reads a rate. Refuses a negative rate, which sriov-cni would pass on and the kernel would treat
 /// as no limit.
-fn rate(body: &RawObject, key: &'static str) -> Read<u32> {
-    number(body, key, 0..=u32::MAX)
+fn rate(plugin: &PluginConfig, key: &'static str) -> Read<u32> {
+    number(plugin, key, 0..=u32::MAX)
 }
 
 /// Reads the VLAN, its priority and its protocol. Refuses a priority or a protocol that needs a
 /// VLAN if the definition sets none.
-fn vlan(body: &RawObject) -> Read<VfVlan> {
-    let id = number(body, "vlan", VLANS)?;
-    let qos = number(body, "vlanQoS", PRIORITIES)?;
-    let protocol = match text(body, "vlanProto")? {
+fn vlan(plugin: &PluginConfig) -> Read<VfVlan> {
+    let id = number(plugin, "vlan", VLANS)?;
+    let qos = number(plugin, "vlanQoS", PRIORITIES)?;
+    let protocol = match text(plugin, "vlanProto")? {
         None => None,
         Some(text) if text.eq_ignore_ascii_case("802.1q") => Some(VlanProtocol::Customer),
         Some(text) if text.eq_ignore_ascii_case("802.1ad") => Some(VlanProtocol::Service),
-        Some(_) => return Err(KeyError::new(body, "vlanProto", Problem::VlanProtocol)),
+        Some(_) => {
+            return Err(FunctionConfigError::new(
+                plugin,
+                "vlanProto",
+                Problem::VlanProtocol,
+            ));
+        }
     };
-    let needs_vlan = |key| Err(KeyError::new(body, key, Problem::NoVlan));
+    let needs_vlan = |key| Err(FunctionConfigError::new(plugin, key, Problem::NoVlan));
     let is_tagged = id.is_some_and(|id| id != 0);
     match (qos, protocol) {
         (Some(qos), _) if id.is_none() || (qos != 0 && !is_tagged) => needs_vlan("vlanQoS"),
@@ -132,11 +143,12 @@ fn vlan(body: &RawObject) -> Read<VfVlan> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::cni::NetworkConfig;
 
     fn check(keys: &str) -> Result<(), String> {
-        let body = RawObject::parse(format!(r#"{{"type":"sriov"{keys}}}"#).as_bytes()).unwrap();
-        super::check(&body).map_err(|error| error.to_string())
+        let config = format!(r#"{{"cniVersion":"1.0.0","name":"n","type":"sriov"{keys}}}"#);
+        let config = NetworkConfig::parse(config.as_bytes()).unwrap();
+        super::check(&config.plugins()[0]).map_err(|error| error.to_string())
     }
 
     /// Includes keys in another case, which Go accepts.
@@ -179,7 +191,7 @@ mod tests {
         ] {
             for value in values {
                 let line = check(&format!(r#","{key}":{value}"#)).unwrap_err();
-                let begin = format!("key {key} is {value}: ");
+                let begin = format!("plugin sriov: key {key} is {value}: ");
                 assert!(line.starts_with(&begin) && line.contains("; "), "{line}");
             }
         }
@@ -196,7 +208,7 @@ mod tests {
         ] {
             let line = check(keys).unwrap_err();
             assert!(
-                line.starts_with(&format!("key {key} is ")),
+                line.starts_with(&format!("plugin sriov: key {key} is ")),
                 "{keys}: {line}"
             );
         }

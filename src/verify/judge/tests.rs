@@ -8,7 +8,6 @@ use crate::cni::{CniResult, InterfaceName, Version};
 use crate::kernel::{Address, Link};
 use crate::npwg::{Dialect, RequestedIp};
 use crate::plan::Requested;
-use crate::verify::Master;
 
 use super::*;
 
