@@ -3,12 +3,11 @@
 
 use std::sync::OnceLock;
 
+use crate::machine::ask_machine;
+
 /// Returns the boot ID of the kernel, or an empty text if `/proc` does not contain it.
 pub(crate) fn boot_id() -> String {
-    #[cfg(test)]
-    if let Some(machine) = crate::machine::current() {
-        return machine.boot_id();
-    }
+    ask_machine!(boot_id());
     static BOOT: OnceLock<String> = OnceLock::new();
     let read = || {
         let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
@@ -19,9 +18,6 @@ pub(crate) fn boot_id() -> String {
 
 /// Returns the ID of this process.
 pub(crate) fn process_id() -> u32 {
-    #[cfg(test)]
-    if let Some(machine) = crate::machine::current() {
-        return machine.process_id();
-    }
+    ask_machine!(process_id());
     std::process::id()
 }

@@ -11,6 +11,17 @@ use std::path::Path;
 #[cfg(test)]
 pub(crate) use simulated::{Machine, current, on};
 
+/// In a unit test on a simulated machine, returns the machine's answer from the calling function.
+macro_rules! ask_machine {
+    ($question:ident($($argument:expr),*)) => {
+        #[cfg(test)]
+        if let Some(machine) = crate::machine::current() {
+            return machine.$question($($argument),*);
+        }
+    };
+}
+pub(crate) use ask_machine;
+
 /// One operation on a file of the journal or of a lock.
 #[derive(Debug, Clone, Copy)]
 #[cfg_attr(

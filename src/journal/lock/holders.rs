@@ -11,13 +11,11 @@ use nix::unistd::{Pid, getpgid, getpgrp};
 use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};
 
 use crate::clock;
+use crate::machine::ask_machine;
 
 /// Whether the process `pid` has the file of the lock open. `pid` must not be this process.
 pub(super) fn holds(pid: i32, file: &File, name: &OsStr) -> bool {
-    #[cfg(test)]
-    if let Some(machine) = crate::machine::current() {
-        return machine.is_running(pid);
-    }
+    ask_machine!(is_running(pid));
     let Ok(held) = file.metadata() else {
         return false;
     };
@@ -48,10 +46,7 @@ fn names(link: &Path, name: &OsStr) -> bool {
 /// users cannot prolong the search with many open descriptors while a process of root has the file
 /// open.
 pub(super) fn holders(file: &File, name: &OsStr, until: Instant) -> Vec<i32> {
-    #[cfg(test)]
-    if let Some(machine) = crate::machine::current() {
-        return machine.orphans(file);
-    }
+    ask_machine!(orphans(file));
     let ours = i32::try_from(std::process::id()).unwrap_or_default();
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
     let numbered = processes.filter_map(|entry| {
@@ -79,10 +74,7 @@ pub(super) fn holders(file: &File, name: &OsStr, until: Instant) -> Vec<i32> {
 /// a process that runs Jackfield. Such a process is waiting for the lock, or has just taken the
 /// lock and not yet written its process ID.
 pub(super) fn end(holders: &[i32], file: &File, name: &OsStr) {
-    #[cfg(test)]
-    if let Some(machine) = crate::machine::current() {
-        return machine.kill(holders);
-    }
+    ask_machine!(kill(holders));
     let program = program("self");
     for pid in holders {
         // The pidfd still refers to the same process if the process ID is reused. `holds` below
