@@ -19,7 +19,7 @@ mod warning;
 pub use attachment::{Attachment, Requested};
 pub use difference::{Difference, difference};
 pub use error::{NetworkPlace, PlanError};
-pub use network::{read, read_administrators, read_selected};
+pub use network::{KnownNetwork, read, read_administrators, read_selected};
 pub use problem::{ConfigurationProblem, NamedIn, Reason, Restriction};
 pub use segment::{Segment, Uplink};
 pub use warning::{PlanRemark, PlanWarning};
@@ -86,7 +86,9 @@ pub fn plan(inputs: Inputs<'_>) -> Plan {
     let selections = planner.selections();
     planner.further_delegates();
     planner.default_networks();
-    planner.selected_networks(&selections);
+    for selection in &selections {
+        planner.selected_network(selection);
+    }
     planner.auxiliary_chain();
     planner.check_uniqueness();
     planner.devices();

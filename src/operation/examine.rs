@@ -3,7 +3,7 @@
 use super::{Context, Failure, networks};
 use crate::cluster::{Catalog, Network, NetworkError};
 use crate::npwg::ObjectRef;
-use crate::plan;
+use crate::plan::{self, KnownNetwork};
 use crate::verify::IntendedFunction;
 
 /// The maximum number of definitions per question to the cluster. The number is small because the
@@ -76,7 +76,7 @@ fn examine(
             read.map_err(|reason| reason.to_string())
         });
     match read {
-        Ok((_, config)) => {
+        Ok(KnownNetwork { config, .. }) => {
             for plugin in config.plugins() {
                 let types = std::iter::once(plugin.plugin_type()).chain(plugin.ipam_type());
                 examined.types.extend(types.map(ToString::to_string));

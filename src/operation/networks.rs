@@ -9,22 +9,11 @@ use crate::cluster::{
     Answer, Catalog, ClusterError, Network, NetworkError, PodName, Question,
     administrators_definitions,
 };
-use crate::cni::{NetworkConfig, NetworkName, PluginConfig, ValidAttachment};
+use crate::cni::{NetworkConfig, PluginConfig, ValidAttachment};
 use crate::delegate::{Binaries, Chain, FindError, Ran, Time};
 use crate::diagnostic::SharedError;
 use crate::npwg::ObjectRef;
-use crate::plan::{self, Attachment, NamedIn, NetworkPlace, Reason};
-
-/// A network with its plugins.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct KnownNetwork {
-    /// The name in messages.
-    pub(super) label: String,
-    /// The CNI name, which Jackfield passes to the plugins.
-    pub(super) name: NetworkName,
-    /// The configuration, with the plugins.
-    pub(super) config: NetworkConfig,
-}
+use crate::plan::{self, Attachment, KnownNetwork, NamedIn, NetworkPlace, Reason};
 
 /// A network that the node configuration names.
 pub(super) struct Named {
@@ -41,25 +30,19 @@ pub(super) struct Named {
 pub(super) fn named(context: &Context<'_>, answer: &Answer) -> (Named, Vec<Named>) {
     let config = &context.request.config;
     let catalog = Catalog::build(config, answer);
-    let named = |label: String, found, named_in| Named {
-        label,
+    let named = |label: &str, found, named_in| Named {
+        label: label.to_owned(),
         found,
         named_in,
     };
-    let label = config.cluster_network.label().to_owned();
     let further = catalog.further.into_iter();
-    let further = further.map(|it| named(it.place(), Ok(it), NamedIn::ClusterNetwork));
+    let further = further.map(|it| named(&it.place(), Ok(it), NamedIn::ClusterNetwork));
     let defaults = catalog.defaults.into_iter();
-    let defaults = defaults.map(|(name, found)| named(name, found, NamedIn::DefaultNetworks));
+    let defaults = defaults.map(|(name, found)| named(&name, found, NamedIn::DefaultNetworks));
     let auxiliary = catalog.auxiliary.into_iter();
-    let auxiliary = auxiliary.map(|found| {
-        named(
-            "auxiliaryCNIChainName".to_owned(),
-            found,
-            NamedIn::AuxiliaryChain,
-        )
-    });
+    let auxiliary = auxiliary.map(|it| named("auxiliaryCNIChainName", it, NamedIn::AuxiliaryChain));
     let others = further.chain(defaults).chain(auxiliary).collect();
+    let label = config.cluster_network.label();
     let cluster = named(label, catalog.cluster, NamedIn::ClusterNetwork);
     (cluster, others)
 }
@@ -83,23 +66,16 @@ pub(super) fn answer(context: &Context<'_>, until: Instant) -> Result<Answer, Cl
 /// # Errors
 /// If the cluster does not answer by `until`.
 pub(super) fn ask(context: &Context<'_>, until: Instant) -> Result<Answer, ClusterError> {
-    let differing = context.request.config.dynamic_attachment;
+    let known = question(context);
+    let is_needed = known.is_some();
+    let question = Question {
+        differing: context.request.config.dynamic_attachment,
+        ..known.unwrap_or_default()
+    };
     let cluster = context.host.cluster;
-    match question(context) {
-        None => cluster.ready(
-            &Question {
-                differing,
-                ..Question::default()
-            },
-            until,
-        ),
-        Some(question) => cluster.ask(
-            &Question {
-                differing,
-                ..question
-            },
-            until,
-        ),
+    match is_needed {
+        true => cluster.ask(&question, until),
+        false => cluster.ready(&question, until),
     }
 }
 
@@ -150,7 +126,7 @@ pub(super) fn find(
         Some(pod) => plan::read_selected(config, &pod.namespace, &object, network),
         None => plan::read(network),
     };
-    KnownNetwork::read(network, read).ok()
+    read.ok()
 }
 
 impl Named {
@@ -162,24 +138,12 @@ impl Named {
             .map_err(|error| Reason::not_found(&error, named_in).at(&label, None))?;
         let in_time = clock::now() < context.deadline;
         let read = in_time.then(|| plan::read_administrators(&context.request.config, &network));
-        KnownNetwork::read(&network, read.unwrap_or(Err(Reason::NoTime)))
+        let read = read.unwrap_or(Err(Reason::NoTime));
+        Ok(read.map_err(|reason| reason.at(&network.place(), None))?)
     }
 }
 
 impl KnownNetwork {
-    fn read(
-        network: &Network,
-        read: Result<(NetworkName, NetworkConfig), Reason>,
-    ) -> Result<KnownNetwork, Failure> {
-        let (name, config) = read.map_err(|reason| reason.at(&network.place(), None))?;
-        let object = network.object.as_ref();
-        Ok(KnownNetwork {
-            label: object.map_or_else(|| name.to_string(), ToString::to_string),
-            name,
-            config,
-        })
-    }
-
     /// Calls GC of the network's plugins. Calls no plugin if the network's CNI version has no GC,
     /// or if the network's configuration disables GC.
     pub(super) fn gc(

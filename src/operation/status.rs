@@ -8,7 +8,6 @@
 
 use std::time::Duration;
 
-use super::networks::KnownNetwork;
 use super::{
     Context, Failure, Note, agent_absence, change, inquiry, networks, readiness_indicator, recovery,
 };
@@ -16,6 +15,7 @@ use crate::clock;
 use crate::cluster::{Answer, ClusterError};
 use crate::delegate::Ran;
 use crate::kernel::capabilities;
+use crate::plan::KnownNetwork;
 use crate::request::Source;
 
 /// How long the agent may be absent, for example during its upgrade, before STATUS fails. Applies

@@ -5,7 +5,8 @@ use std::fmt;
 use super::Reason;
 
 /// A reason to attach nothing, and the network with the problem.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}{reason}", prefix(.place.as_ref()))]
 pub struct PlanError {
     /// The network and its interface, unless the reason concerns the pod as a whole.
     pub place: Option<NetworkPlace>,
@@ -39,16 +40,9 @@ impl PlanError {
     }
 }
 
-impl fmt::Display for PlanError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(place) = &self.place {
-            write!(f, "{place}: ")?;
-        }
-        self.reason.fmt(f)
-    }
+fn prefix(place: Option<&NetworkPlace>) -> String {
+    place.map_or_else(String::new, |place| format!("{place}: "))
 }
-
-impl std::error::Error for PlanError {}
 
 impl Reason {
     /// The plan error for this reason, at the network `label` and the interface `ifname`.

@@ -7,12 +7,24 @@ use crate::cni::{NetworkConfig, NetworkConfigError, NetworkName};
 use crate::npwg::ObjectRef;
 use crate::request::NodeConfig;
 
+/// A network with its plugins.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KnownNetwork {
+    /// The network's name in messages: `namespace/definition`, or the CNI name of a network without
+    /// a definition.
+    pub label: String,
+    /// The CNI name, which Jackfield passes to the plugins.
+    pub name: NetworkName,
+    /// The configuration, with the plugins.
+    pub config: NetworkConfig,
+}
+
 /// Reads a network's name and configuration.
 ///
 /// # Errors
 /// [`Reason::Configuration`] if the configuration is invalid, or if it has no name and there is no
 /// definition to take the name from.
-pub fn read(network: &Network) -> Result<(NetworkName, NetworkConfig), Reason> {
+pub fn read(network: &Network) -> Result<KnownNetwork, Reason> {
     let invalid = |error| ConfigurationProblem::Invalid {
         origin: network.origin.clone(),
         error,
@@ -27,20 +39,22 @@ pub fn read(network: &Network) -> Result<(NetworkName, NetworkConfig), Reason> {
         }
         (None, None) => return Err(ConfigurationProblem::NoName(network.origin.clone()).into()),
     };
-    Ok((name, config))
+    let object = network.object.as_ref();
+    Ok(KnownNetwork {
+        label: object.map_or_else(|| name.to_string(), ToString::to_string),
+        name,
+        config,
+    })
 }
 
 /// Reads a network that the node configuration names, and checks it against `policy.node`.
 ///
 /// # Errors
 /// The errors of [`read`], and [`Reason::Restricted`] if the policy refuses the network.
-pub fn read_administrators(
-    config: &NodeConfig,
-    network: &Network,
-) -> Result<(NetworkName, NetworkConfig), Reason> {
-    let (name, read) = read(network)?;
-    restrictions::check_node(config, &read)?;
-    Ok((name, read))
+pub fn read_administrators(config: &NodeConfig, network: &Network) -> Result<KnownNetwork, Reason> {
+    let known = read(network)?;
+    restrictions::check_node(config, &known.config)?;
+    Ok(known)
 }
 
 /// Reads a network that pods of `namespace` select, and checks it against the policy of
@@ -53,8 +67,8 @@ pub fn read_selected(
     namespace: &str,
     object: &ObjectRef,
     network: &Network,
-) -> Result<(NetworkName, NetworkConfig), Reason> {
-    let (name, read) = read(network)?;
-    restrictions::check(config, namespace, object, &read, None)?;
-    Ok((name, read))
+) -> Result<KnownNetwork, Reason> {
+    let known = read(network)?;
+    restrictions::check(config, namespace, object, &known.config, None)?;
+    Ok(known)
 }

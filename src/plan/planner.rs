@@ -3,12 +3,12 @@
 use std::cell::Cell;
 
 use super::attachment::Attachment;
-use super::network::read;
+use super::network::{KnownNetwork, read};
 use super::problem::{ConfigurationProblem, NamedIn};
 use super::{Inputs, MAX_CAPABILITIES, MAX_CONFIGURATIONS, Plan, PlanError, Reason, restrictions};
 use crate::clock;
 use crate::cluster::{Network, NetworkError};
-use crate::cni::{InterfaceName, NetworkConfig, NetworkName};
+use crate::cni::InterfaceName;
 use crate::npwg::Selection;
 
 /// An unfinished plan.
@@ -152,18 +152,14 @@ impl<'a> Planner<'a> {
         selection: Option<&Selection>,
         is_cluster: bool,
     ) -> Result<Attachment, PlanError> {
-        let (name, config) = self
+        let known = self
             .read(network)
             .map_err(|reason| reason.at(&network.place(), Some(ifname.as_str())))?;
-        let label = network
-            .object
-            .as_ref()
-            .map_or_else(|| name.to_string(), ToString::to_string);
         let mut attachment = Attachment {
             is_cluster,
             resource: network.resource.clone(),
             selection: selection.filter(|_| !is_cluster).map(Selection::digest),
-            ..Attachment::bare(label, ifname, name, config)
+            ..Attachment::bare(known.label, ifname, known.name, known.config)
         };
         if let Some(selection) = selection {
             self.pass_requests(selection, &mut attachment)
@@ -174,7 +170,7 @@ impl<'a> Planner<'a> {
 
     /// Reads one more network. Refuses it if the deadline has passed, the configurations are too
     /// large, or a plugin declares too many capabilities.
-    fn read(&self, network: &Network) -> Result<(NetworkName, NetworkConfig), Reason> {
+    fn read(&self, network: &Network) -> Result<KnownNetwork, Reason> {
         if clock::now() >= self.inputs.until {
             return Err(Reason::NoTime);
         }
@@ -185,10 +181,10 @@ impl<'a> Planner<'a> {
             return Err(ConfigurationProblem::TooLarge { origin, bytes }.into());
         }
         self.bytes.set(bytes);
-        let (name, config) = read(network)?;
+        let known = read(network)?;
         // The parser does not check this limit. If it did, a DEL would fail for an attachment that
         // an earlier release made with more capabilities.
-        for plugin in config.plugins() {
+        for plugin in known.config.plugins() {
             let count = plugin.capabilities().count();
             if count > MAX_CAPABILITIES {
                 let (origin, plugin) = (origin(), plugin.plugin_type().clone());
@@ -200,7 +196,7 @@ impl<'a> Planner<'a> {
                 return Err(problem.into());
             }
         }
-        Ok((name, config))
+        Ok(known)
     }
 
     /// Returns `net1`, `net2`, … by position. If another attachment has that name or the pod

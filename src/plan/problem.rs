@@ -105,7 +105,7 @@ fn annotation_key(capability: &str) -> &str {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigurationProblem {
     /// The network was not found, or its definition or its file cannot be used.
-    #[error("{report}; {}", .named_in.remedy())]
+    #[error("{report}; {named_in}")]
     NotFound {
         /// What the cluster reports.
         report: SharedError,
@@ -177,28 +177,21 @@ pub enum ConfigurationProblem {
     },
 }
 
-/// Where a network is named.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Where a network is named. Its `Display` is the remedy for a network that is not found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NamedIn {
     /// In `clusterNetwork` of the node configuration.
+    #[error("correct clusterNetwork of the node configuration")]
     ClusterNetwork,
     /// In `defaultNetworks` of the node configuration.
+    #[error("correct defaultNetworks of the node configuration")]
     DefaultNetworks,
     /// In `auxiliaryCNIChainName` of the node configuration.
+    #[error("correct auxiliaryCNIChainName of the node configuration")]
     AuxiliaryChain,
     /// In the pod's annotation.
+    #[error("create it or correct the annotation")]
     Annotation,
-}
-
-impl NamedIn {
-    fn remedy(self) -> &'static str {
-        match self {
-            NamedIn::ClusterNetwork => "correct clusterNetwork of the node configuration",
-            NamedIn::AuxiliaryChain => "correct auxiliaryCNIChainName of the node configuration",
-            NamedIn::DefaultNetworks => "correct defaultNetworks of the node configuration",
-            NamedIn::Annotation => "create it or correct the annotation",
-        }
-    }
 }
 
 /// Why isolation or a policy refuses a network.

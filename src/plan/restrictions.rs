@@ -4,8 +4,8 @@ mod denied_keys;
 mod nested_plugins;
 
 use denied_keys::{denied_key, denied_pod_key};
-use nested_plugins::NestedPlugins;
 pub(super) use nested_plugins::{LEVELS, LISTS};
+use nested_plugins::{NestedPlugin, room};
 
 use super::Attachment;
 use super::problem::Restriction;
@@ -71,8 +71,11 @@ pub(super) fn check_node(config: &NodeConfig, network: &NetworkConfig) -> Result
 }
 
 fn check_plugins(rule: &Rule, name: &RuleName, config: &NetworkConfig) -> Result<(), Restriction> {
-    let list = RawObject::parse(config.raw().as_bytes()).unwrap_or_default();
+    if rule.types.is_empty() && rule.deny_keys.is_empty() {
+        return Ok(());
+    }
     // A single plugin has no list, so `check_plugin` checks its keys.
+    let list = RawObject::parse(config.raw().as_bytes()).unwrap_or_default();
     if !config.is_single()
         && let Some(key) = denied_key(&list, &rule.deny_keys)
     {
@@ -94,11 +97,9 @@ fn check_plugin(
     config: &NetworkConfig,
     plugin: &PluginConfig,
 ) -> Result<(), Restriction> {
-    for nested in NestedPlugins::of(plugin.body().clone(), config.raw().len()) {
-        let nested = nested.ok_or_else(|| Restriction::TooDeep {
-            plugin: plugin.plugin_type().clone(),
-            rule: name.clone(),
-        })?;
+    let mut room = room(config.raw().len());
+    let mut pending = vec![(NestedPlugin::new(plugin.body().clone()), 0)];
+    while let Some((nested, level)) = pending.pop() {
         check_type(rule, name, plugin, &nested.config)?;
         // The check of the enclosing configuration has already covered the keys of a part.
         if !nested.is_part
@@ -110,6 +111,12 @@ fn check_plugin(
                 rule: name.clone(),
             });
         }
+        let below = nested.below(&mut room).filter(|_| level < LEVELS);
+        let below = below.ok_or_else(|| Restriction::TooDeep {
+            plugin: plugin.plugin_type().clone(),
+            rule: name.clone(),
+        })?;
+        pending.extend(below.into_iter().map(|it| (it, level + 1)));
     }
     Ok(())
 }

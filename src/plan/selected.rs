@@ -1,12 +1,10 @@
 //! Plans the networks that the pod selects by annotation.
 
 use super::planner::Planner;
-use super::problem::{NamedIn, Restriction};
+use super::problem::NamedIn;
 use super::{Attachment, PlanError, PlanRemark, PlanWarning, Reason, restrictions};
 use crate::cni::InterfaceName;
-use crate::npwg::{
-    DEFAULT_NETWORK_ANNOTATION, NETWORKS_ANNOTATION, ObjectRef, Selection, SelectionError,
-};
+use crate::npwg::{DEFAULT_NETWORK_ANNOTATION, NETWORKS_ANNOTATION, Selection, SelectionError};
 
 impl Planner<'_> {
     /// Adds remarks on the effects of the default-network annotation, because its author may not
@@ -73,12 +71,6 @@ impl Planner<'_> {
         selections
     }
 
-    pub(super) fn selected_networks(&mut self, selections: &[Selection]) {
-        for selection in selections {
-            self.selected_network(selection);
-        }
-    }
-
     pub(super) fn selected_network(&mut self, selection: &Selection) {
         if !selection.unknown_keys.is_empty() {
             self.plan.warnings.push(PlanWarning::UnknownKeys {
@@ -119,27 +111,15 @@ impl Planner<'_> {
             found.map_err(|error| blame(Reason::not_found(&error, NamedIn::Annotation)))?;
         let attachment = self.attachment(network, ifname.clone(), Some(selection), is_cluster)?;
         if let Some(pod) = self.inputs.pod {
-            self.restrict(&pod.namespace, object, &attachment)
+            let (network, args) = (&attachment.config, attachment.cni_args.as_ref());
+            let mut cluster = self.plan.attachments.iter().filter(|it| it.is_cluster);
+            let mut check_name =
+                |it| restrictions::check_name(config, &pod.namespace, it, &attachment);
+            restrictions::check(config, &pod.namespace, object, network, args)
+                .and_then(|()| cluster.try_for_each(&mut check_name))
                 .map_err(|restriction| blame(restriction.into()))?;
         }
         Ok(attachment)
-    }
-
-    fn restrict(
-        &self,
-        namespace: &str,
-        object: &ObjectRef,
-        attachment: &Attachment,
-    ) -> Result<(), Restriction> {
-        let Attachment {
-            config: network,
-            cni_args,
-            ..
-        } = attachment;
-        let config = self.inputs.config;
-        restrictions::check(config, namespace, object, network, cni_args.as_ref())?;
-        let mut cluster = self.plan.attachments.iter().filter(|it| it.is_cluster);
-        cluster.try_for_each(|it| restrictions::check_name(config, namespace, it, attachment))
     }
 
     /// Ignores an invalid annotation with a warning (NPWG 1.3 §4.1.2.1), unless

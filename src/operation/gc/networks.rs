@@ -6,8 +6,8 @@ use std::hash::{BuildHasher, RandomState};
 use std::time::Instant;
 
 use crate::journal::Sandbox;
-use crate::operation::networks::{self, KnownNetwork};
-use crate::operation::{Context, Failure, Note};
+use crate::operation::{Context, Failure, Note, networks};
+use crate::plan::KnownNetwork;
 
 /// The maximum total size, in bytes, of the configurations that one GC handles. The limit for one
 /// pod is the same.

@@ -18,16 +18,6 @@ const OBJECT: usize = 64;
 /// How many bytes each level may parse in addition to the length of the configuration.
 const SHORT: usize = 4 << 10;
 
-/// A plugin of a chain and the plugins below it, parsed level by level.
-pub(super) struct NestedPlugins {
-    /// The configurations to visit, each with its level.
-    pending: Vec<(NestedPlugin, usize)>,
-    /// How many more bytes the search may parse.
-    room: usize,
-    /// Whether the configuration that [`Iterator::next`] returned last nests beyond the limits.
-    is_too_deep: bool,
-}
-
 /// One plugin's configuration.
 pub(super) struct NestedPlugin {
     /// The configuration.
@@ -36,75 +26,52 @@ pub(super) struct NestedPlugin {
     pub(super) is_part: bool,
 }
 
-impl NestedPlugins {
-    /// The plugins of a configuration that comes from a text of `length` bytes.
-    pub(super) fn of(config: RawObject, length: usize) -> NestedPlugins {
-        let plugin = NestedPlugin {
+/// How many bytes the search may parse below a configuration from a text of `length` bytes.
+pub(super) fn room(length: usize) -> usize {
+    LEVELS * (length + SHORT)
+}
+
+impl NestedPlugin {
+    /// A configuration of its own.
+    pub(super) fn new(config: RawObject) -> NestedPlugin {
+        NestedPlugin {
             config,
             is_part: false,
-        };
-        NestedPlugins {
-            pending: vec![(plugin, 0)],
-            room: LEVELS * (length + SHORT),
-            is_too_deep: false,
         }
     }
-}
 
-/// After a configuration that nests beyond the limits, yields one item `None` and then ends.
-impl Iterator for NestedPlugins {
-    type Item = Option<NestedPlugin>;
-
-    fn next(&mut self) -> Option<Option<NestedPlugin>> {
-        if std::mem::take(&mut self.is_too_deep) {
-            self.pending.clear();
-            return Some(None);
-        }
-        let (plugin, level) = self.pending.pop()?;
-        match below(&plugin.config, &mut self.room).filter(|_| level < LEVELS) {
-            Some(further) => self
-                .pending
-                .extend(further.into_iter().map(|it| (it, level + 1))),
-            None => self.is_too_deep = true,
-        }
-        Some(Some(plugin))
-    }
-}
-
-/// The configurations of the plugins that a plugin executes itself. Most plugins have one in
-/// `ipam`; flannel has one in `delegate`.
-///
-/// `None` if lists nest deeper than [`LISTS`], or if there is no more `room`. The room limits the
-/// work on objects that can be read in two ways: as one plugin, or as several plugins by name. The
-/// number of configurations can double with each such level.
-fn below(object: &RawObject, room: &mut usize) -> Option<Vec<NestedPlugin>> {
-    let mut plugins = Vec::new();
-    for (key, raw) in object.iter() {
-        let is_ipam = same_key(key, "ipam");
-        if is_ipam || is_of_delegates(key) {
-            let mut configs = Vec::new();
-            objects(raw, LISTS, room, &mut configs)?;
-            for config in configs {
-                if !is_ipam && config.get("type").is_none() {
-                    // An object without `type` may contain several configurations by name.
-                    let mut by_name = Vec::new();
-                    let others = config.iter();
-                    for (_, raw) in others.filter(|(key, _)| !is_of_delegates(key)) {
-                        objects(raw, LISTS, room, &mut by_name)?;
+    /// The configurations of the plugins that a plugin executes itself. Most plugins have one in
+    /// `ipam`; flannel has one in `delegate`.
+    ///
+    /// `None` if lists nest deeper than [`LISTS`], or if there is no more `room`. The room limits the
+    /// work on objects that can be read in two ways: as one plugin, or as several plugins by name. The
+    /// number of configurations can double with each such level.
+    pub(super) fn below(&self, room: &mut usize) -> Option<Vec<NestedPlugin>> {
+        let mut plugins = Vec::new();
+        for (key, raw) in self.config.iter() {
+            let is_ipam = same_key(key, "ipam");
+            if is_ipam || is_of_delegates(key) {
+                let mut configs = Vec::new();
+                objects(raw, LISTS, room, &mut configs)?;
+                for config in configs {
+                    if !is_ipam && config.get("type").is_none() {
+                        // An object without `type` may contain several configurations by name.
+                        let mut by_name = Vec::new();
+                        let others = config.iter();
+                        for (_, raw) in others.filter(|(key, _)| !is_of_delegates(key)) {
+                            objects(raw, LISTS, room, &mut by_name)?;
+                        }
+                        plugins.extend(by_name.into_iter().map(NestedPlugin::new));
                     }
-                    plugins.extend(by_name.into_iter().map(|config| NestedPlugin {
+                    plugins.push(NestedPlugin {
                         config,
-                        is_part: false,
-                    }));
+                        is_part: is_ipam,
+                    });
                 }
-                plugins.push(NestedPlugin {
-                    config,
-                    is_part: is_ipam,
-                });
             }
         }
+        Some(plugins)
     }
-    Some(plugins)
 }
 
 fn is_of_delegates(key: &str) -> bool {
