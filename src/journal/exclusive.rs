@@ -50,9 +50,8 @@ pub enum Exclusive {
 impl Exclusive {
     /// The exclusive resources of an attachment.
     pub fn of(attachment: &Attachment) -> Vec<Exclusive> {
-        let device = attachment.device.as_ref().and_then(|device| device.pci());
         let segment = || attachment.segment.clone();
-        let device = device.map(Exclusive::Device).into_iter();
+        let device = attachment.pci().map(Exclusive::Device).into_iter();
         let macs = attachment.macs();
         let macs = macs.map(|mac| Exclusive::Mac(mac, segment()));
         let guids = attachment.guids();
@@ -79,12 +78,9 @@ impl Exclusive {
         }
     }
 
+    /// The name of the link, such as `mac-02:00:00:00:00:01`, with a hash of the segment.
     fn file_name(&self) -> String {
-        let mut name = match self {
-            Exclusive::Device(address) => format!("device-{address}"),
-            Exclusive::Mac(mac, _) => format!("mac-{mac}"),
-            Exclusive::Guid(guid, _) => format!("guid-{guid}"),
-        };
+        let mut name = self.to_string().to_ascii_lowercase().replace(' ', "-");
         if let Some(segment) = self.segment() {
             let hash = digest(&SHA256, segment.as_str().as_bytes());
             name.push('@');

@@ -63,9 +63,7 @@ impl Sandbox {
         (self.header.attachments, self.progress) = kept.unzip();
         let attachments = &self.header.attachments;
         let is_used = |device: &DeviceState| {
-            let mut used = attachments
-                .iter()
-                .filter_map(|it| it.device.as_ref()?.pci());
+            let mut used = attachments.iter().filter_map(Attachment::pci);
             used.any(|address| address == device.device)
         };
         self.baseline.retain(is_used);

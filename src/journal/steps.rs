@@ -90,6 +90,11 @@ impl Header {
         Some(format!("{pod}container {}", self.container))
     }
 
+    /// Returns the attachments at `indices`, in the order of `indices`.
+    pub fn at<'a>(&'a self, indices: &'a [usize]) -> impl Iterator<Item = &'a Attachment> {
+        indices.iter().map(|index| &self.attachments[*index])
+    }
+
     /// Returns the key of the record.
     pub fn key(&self) -> Key {
         Key {

@@ -48,7 +48,7 @@ pub fn add(context: &Context<'_>) -> Result<Added, Failure> {
     if let Some(problem) = prepared.problems.first() {
         if let Some(place) = &problem.place {
             let stopwatch = context.host.stopwatch;
-            stopwatch.unplanned(&place.label, prepared.is_first_known);
+            stopwatch.network(&place.label, prepared.is_first_known, false);
         }
         tell_problems(context, &prepared);
         return Err(problem.clone().into());
@@ -71,10 +71,9 @@ pub fn add(context: &Context<'_>) -> Result<Added, Failure> {
     let stopwatch = context.host.stopwatch;
     let entry = stopwatch.during(Phase::Journal, || context.host.journal.begin(&header))?;
     stopwatch.wrote(&key);
-    if let Err(taken) = reserve::take(context, &header, &header.attachments) {
-        return Err(never_begun(context, &header, taken));
-    }
-    let baseline = match restore::baseline(context, &header, &header.attachments) {
+    let taken = reserve::take(context, &header, &header.attachments);
+    let baseline = taken.and_then(|()| restore::baseline(context, &header, &header.attachments));
+    let baseline = match baseline {
         Ok(baseline) => baseline,
         Err(cause) => return Err(never_begun(context, &header, cause)),
     };
@@ -115,19 +114,14 @@ pub fn add(context: &Context<'_>) -> Result<Added, Failure> {
 /// The first failure. The caller must then detach what was started.
 fn attach_all(attaching: &mut Attaching<'_>, prepared: &Prepared) -> Result<Added, Failure> {
     attaching.attach_networks(prepared, 0)?;
-    let (context, sandbox) = (attaching.context, &attaching.sandbox);
-    let mut results = default_route::answered(sandbox);
-    let addresses = context.request.config.status_addresses;
-    let status = network_status::entries(sandbox, &results, &attaching.shown, addresses);
     // Record `Complete` before publishing. Otherwise an ADD that is already published could still
     // fail because its last step cannot be recorded.
     attaching.step(&[Step::Complete])?;
-    if let Some(pod) = &prepared.pod {
-        let mut events = std::mem::take(&mut attaching.events);
-        events.push(network_status::added(&attaching.sandbox, 0));
-        let claims = network_status::claims(&attaching.sandbox, &results, &attaching.shown);
-        network_status::publish(context, pod, &status, claims, events)?;
-    }
+    let (context, sandbox) = (attaching.context, &attaching.sandbox);
+    let mut events = std::mem::take(&mut attaching.events);
+    events.push(network_status::added(sandbox, 0));
+    let mut results = default_route::answered(sandbox);
+    let status = network_status::publish(context, sandbox, &results, &attaching.shown, events)?;
     let result = results.first_mut().and_then(Option::take);
     let result = result.unwrap_or_default();
     Ok(Added { result, status })

@@ -97,11 +97,9 @@ pub fn change(context: &Context<'_>) -> Result<Changed, Failure> {
     let key = context.key()?;
     let _lock = context.lock(&key.container)?;
     let _no_gc = ChangesLock::change(&context.host.lock_dir, context.deadline)?;
+    let gone = SandboxNetworks::gone(&key.container, &key.ifname);
     let Some(sandbox) = running(context, &key)? else {
-        context
-            .host
-            .stopwatch
-            .sandbox(SandboxNetworks::gone(&key.container, &key.ifname));
+        context.host.stopwatch.sandbox(gone);
         return Ok(Changed::default());
     };
     let pod = sandbox.header.pod.clone();
@@ -111,12 +109,12 @@ pub fn change(context: &Context<'_>) -> Result<Changed, Failure> {
     match &outcome {
         Ok(_) => {
             journal.settle_change(&key);
-            context.host.stopwatch.sandbox(SandboxNetworks {
-                container: key.container,
-                ifname: key.ifname,
+            let changed = SandboxNetworks {
                 pod,
                 networks,
-            });
+                ..gone
+            };
+            context.host.stopwatch.sandbox(changed);
         }
         Err(failure) => {
             if let Err(cause) = journal.fail_change(&key, networks) {
@@ -187,13 +185,9 @@ fn change_locked(
             ..Changed::default()
         });
     }
-    let attachments = &sandbox.header.attachments;
     let is_leaving = |attachment: &Attachment| {
-        let mut leaving = change
-            .removed
-            .iter()
-            .map(|index| &attachments[*index].ifname);
-        leaving.any(|name| *name == attachment.ifname)
+        let mut leaving = sandbox.header.at(&change.removed);
+        leaving.any(|it| it.ifname == attachment.ifname)
     };
     check_free(&change.prepared, links.as_mut(), is_leaving)?;
     let outcome = changed(&sandbox.header, &change);
@@ -223,12 +217,9 @@ fn agree(
 }
 
 fn changed(header: &Header, change: &Change) -> Changed {
-    let removed = change
-        .removed
-        .iter()
-        .map(|index| header.attachments[*index].place());
+    let removed = header.at(&change.removed);
     Changed {
-        detached: removed.collect(),
+        detached: removed.map(Attachment::place).collect(),
         attached: change.prepared.attachments().map(|it| it.place()).collect(),
         status: Vec::new(),
     }

@@ -63,9 +63,7 @@ pub fn check(context: &Context<'_>) -> Result<Vec<StatusEntry>, Failure> {
     if let Err(untold) = context.tell(sandbox.header.pod.as_ref(), outvoted) {
         context.note(Note::Tolerated(untold.into()));
     }
-    let addresses = context.request.config.status_addresses;
-    let status = network_status::entries(&sandbox, &results, &shown, addresses);
-    Ok(status)
+    Ok(network_status::entries(context, &sandbox, &results, &shown))
 }
 
 /// Combines the outcome of the plugins' CHECK with the verification in the kernel. Some reference

@@ -95,10 +95,7 @@ pub(super) fn detach_some(
     }
     let journal = &context.host.journal;
     if debts.is_empty() {
-        let attachments = indices
-            .iter()
-            .filter_map(|it| sandbox.header.attachments.get(*it));
-        journal.give_back(&key, attachments);
+        journal.give_back(&key, sandbox.header.at(indices));
     }
     let steps = steps(sandbox, &detached, why);
     match journal

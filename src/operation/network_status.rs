@@ -3,7 +3,7 @@
 use super::attach::KEPT_FOR_DETACHING;
 use super::proof::Shown;
 use super::{Context, Failure, Note};
-use crate::cluster::{ClaimStatus, ClusterError, Event, NetworkData, Phase, PodName, Publication};
+use crate::cluster::{ClaimStatus, ClusterError, Event, NetworkData, Phase, Publication};
 use crate::cni::CniResult;
 use crate::journal::{Progress, Sandbox};
 use crate::npwg::{StatusAddresses, StatusEntry, StatusSource};
@@ -12,11 +12,12 @@ use crate::plan::Attachment;
 /// Builds one entry per attachment, in the order of the attachments, from `results` and `shown`.
 /// The auxiliary chain makes no interface, so it gets no entry.
 pub(super) fn entries(
+    context: &Context<'_>,
     sandbox: &Sandbox,
     results: &[Option<CniResult>],
     shown: &[Shown],
-    addresses: StatusAddresses,
 ) -> Vec<StatusEntry> {
+    let addresses = context.request.config.status_addresses;
     let mut entries = Vec::with_capacity(results.len());
     let attachments = sandbox.header.attachments.iter().zip(results);
     for ((attachment, result), shown) in attachments.zip(shown) {
@@ -52,11 +53,7 @@ fn entry(
 
 /// Builds the status of the pod's ResourceClaims from the attachments whose devices these claims
 /// allocated.
-pub(super) fn claims(
-    sandbox: &Sandbox,
-    results: &[Option<CniResult>],
-    shown: &[Shown],
-) -> Vec<ClaimStatus> {
+fn claims(sandbox: &Sandbox, results: &[Option<CniResult>], shown: &[Shown]) -> Vec<ClaimStatus> {
     let attachments = sandbox.header.attachments.iter().zip(results);
     let devices = attachments
         .zip(shown)
@@ -72,9 +69,7 @@ pub(super) fn claims(
 /// Leaves a file that asks the agent to remove the detached attachments at `indices` from the
 /// status of the pod's ResourceClaims. Leaves none if the pod has another sandbox on record.
 pub(super) fn leave_claims(context: &Context<'_>, sandbox: &Sandbox, indices: &[usize]) {
-    let attachments = indices
-        .iter()
-        .map(|index| &sandbox.header.attachments[*index]);
+    let attachments = sandbox.header.at(indices);
     let devices = attachments.filter_map(|it| Some((it.device.as_ref()?.claim.clone()?, None)));
     let claims = ClaimStatus::group(devices);
     let Some(pod) = sandbox.header.pod.as_ref().filter(|_| !claims.is_empty()) else {
@@ -88,17 +83,22 @@ pub(super) fn leave_claims(context: &Context<'_>, sandbox: &Sandbox, indices: &[
     }
 }
 
-/// Publishes the network-status, the claims' status and events of `pod`. If only an event cannot be
-/// created, adds a note and succeeds.
+/// Builds the network-status and returns it. If the pod is known, also publishes it, with the status
+/// of the pod's ResourceClaims and `events`. If only an event cannot be created, adds a note and
+/// succeeds.
 pub(super) fn publish(
     context: &Context<'_>,
-    pod: &PodName,
-    status: &[StatusEntry],
-    claims: Vec<ClaimStatus>,
+    sandbox: &Sandbox,
+    results: &[Option<CniResult>],
+    shown: &[Shown],
     events: Vec<Event>,
-) -> Result<(), Failure> {
-    let publication = Publication::new(pod.clone(), Some(status.to_vec()), events);
-    let publication = publication.with_claims(claims);
+) -> Result<Vec<StatusEntry>, Failure> {
+    let status = entries(context, sandbox, results, shown);
+    let Some(pod) = &sandbox.header.pod else {
+        return Ok(status);
+    };
+    let publication = Publication::new(pod.clone(), Some(status.clone()), events);
+    let publication = publication.with_claims(claims(sandbox, results, shown));
     let host = context.host;
     let until = context.sparing(KEPT_FOR_DETACHING).deadline;
     let publish = || host.cluster.publish(&publication, until);
@@ -106,7 +106,7 @@ pub(super) fn publish(
         Err(error @ ClusterError::Event(_)) => context.note(Note::Tolerated(error.into())),
         published => published?,
     }
-    Ok(())
+    Ok(status)
 }
 
 /// Builds the event that lists the attachments of a pod from the index `first` on. The `reason` and
@@ -128,9 +128,7 @@ pub(super) fn added(sandbox: &Sandbox, first: usize) -> Event {
 
 /// Builds the event that lists the attachments at `indices` as detached; `None` if there are none.
 pub(super) fn removed(sandbox: &Sandbox, indices: &[usize]) -> Option<Event> {
-    let attachments = indices
-        .iter()
-        .map(|index| &sandbox.header.attachments[*index]);
+    let attachments = sandbox.header.at(indices);
     let parts = attachments.map(|it| format!("Remove {} from {}", it.ifname, it.label));
     let parts: Vec<String> = parts.collect();
     (!parts.is_empty()).then(|| Event::normal("RemovedInterface", parts.join("; ")))

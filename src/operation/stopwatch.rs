@@ -68,13 +68,8 @@ impl Stopwatch {
         self.network(network, true, done);
     }
 
-    /// Records that no attachment to `network` could be planned, and whether a network with that
-    /// name exists.
-    pub fn unplanned(&self, network: &str, is_known: bool) {
-        self.network(network, is_known, false);
-    }
-
-    fn network(&self, network: &str, is_known: bool, done: bool) {
+    /// Records whether `network` exists, and whether the verb succeeded for it.
+    pub fn network(&self, network: &str, is_known: bool, done: bool) {
         self.figures.borrow_mut().networks.push(NetworkFigure {
             network: network.to_owned(),
             is_unknown: !is_known,

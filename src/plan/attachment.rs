@@ -11,7 +11,7 @@ use crate::cni::{
     ArgsError, CapabilityArgs, CniArgs, InterfaceName, NetworkConfig, NetworkName, RawObject,
 };
 use crate::npwg::{Dialect, NetworksDigest, RequestedIp, RequestedMac};
-use device_info::Guid;
+use device_info::{Guid, PciAddress};
 
 /// The key of CNI_ARGS with which a Kubernetes runtime names the pod.
 const POD_NAME: &str = "K8S_POD_NAME";
@@ -143,6 +143,11 @@ impl Attachment {
         let members = self.cni_args.iter().flat_map(RawObject::iter);
         let named = members.filter(move |(name, _)| name.eq_ignore_ascii_case(key));
         named.filter_map(|(_, value)| serde_json::from_str(value.get()).ok())
+    }
+
+    /// The address of the device, if it is a PCI function.
+    pub fn pci(&self) -> Option<PciAddress> {
+        self.device.as_ref()?.pci()
     }
 
     /// The network's label and the interface, for messages.

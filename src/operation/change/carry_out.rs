@@ -130,10 +130,5 @@ pub(super) fn publish(
         });
         shown.push(proof.shown);
     }
-    let status = network_status::entries(sandbox, &results, &shown, config.status_addresses);
-    if let Some(pod) = &sandbox.header.pod {
-        let claims = network_status::claims(sandbox, &results, &shown);
-        network_status::publish(context, pod, &status, claims, events)?;
-    }
-    Ok(status)
+    network_status::publish(context, sandbox, &results, &shown, events)
 }

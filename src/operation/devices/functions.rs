@@ -30,7 +30,7 @@ pub(in crate::operation) fn prove<'a>(
     let hardware = Hardware::of(config);
     let set: Vec<(&Attachment, PciAddress, IntendedFunction)> = attachments
         .filter_map(|attachment| {
-            let address = attachment.device.as_ref()?.pci()?;
+            let address = attachment.pci()?;
             let set = IntendedFunction::of(&attachment.config, &attachment.requested);
             let is_set = !set.is_empty() && hardware.is_virtual_function(address);
             is_set.then_some((attachment, address, set))

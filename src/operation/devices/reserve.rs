@@ -74,8 +74,7 @@ pub fn foresee(context: &Context<'_>, prepared: &Prepared) -> Vec<PlanError> {
     }
     // Check that plugins can attach the devices that no other sandbox holds. If the kernel does not
     // answer, skip this check, because the ADD will report the kernel's error.
-    let devices = free.iter().filter_map(|it| it.device.as_ref()?.pci());
-    let addresses: Vec<PciAddress> = devices.collect();
+    let addresses: Vec<PciAddress> = free.iter().filter_map(|it| it.pci()).collect();
     let hardware = Hardware::of(&context.request.config);
     let states = (context.host.devices)(None)
         .and_then(|mut links| hardware.states(&addresses, links.as_mut()));

@@ -57,7 +57,7 @@ pub(in crate::operation) fn baseline(
     header: &Header,
     attachments: &[Attachment],
 ) -> Result<Vec<DeviceState>, Failure> {
-    let addresses = addresses(attachments, |_| true);
+    let addresses: Vec<PciAddress> = attachments.iter().filter_map(Attachment::pci).collect();
     let mut configs = attachments.iter().map(|it| &it.config);
     if addresses.is_empty() && configs.all(|config| sriov_plugins(config).next().is_none()) {
         return Ok(Vec::new());
@@ -92,7 +92,9 @@ pub(in crate::operation) fn restore(
         detached.contains(&index) || progress.is_none_or(|progress| !progress.is_owed())
     };
     let (key, journal) = (header.key(), &context.host.journal);
-    let free = addresses(&header.attachments, is_free);
+    let free = header.attachments.iter().enumerate();
+    let free = free.filter(|(index, _)| is_free(*index));
+    let free: Vec<PciAddress> = free.filter_map(|(_, it)| it.pci()).collect();
     let mut before = Vec::new();
     for state in sandbox
         .baseline
@@ -137,14 +139,6 @@ fn keep(
         }
     }
     owed
-}
-
-/// Returns the PCI devices of the attachments with an index that `of` accepts.
-fn addresses(attachments: &[Attachment], of: impl Fn(usize) -> bool) -> Vec<PciAddress> {
-    let attachments = attachments.iter().enumerate();
-    let attachments = attachments.filter(|(index, _)| of(*index));
-    let devices = attachments.filter_map(|(_, attachment)| attachment.device.as_ref()?.pci());
-    devices.collect()
 }
 
 struct Restoring<'a> {

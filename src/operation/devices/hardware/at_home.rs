@@ -29,8 +29,7 @@ impl Hardware<'_> {
         states: &States,
     ) -> Result<(), PlanError> {
         for attachment in attachments {
-            let of_pod = attachment.device.as_ref().and_then(|device| device.pci());
-            let state = of_pod.and_then(|pci| states.of(pci));
+            let state = attachment.pci().and_then(|pci| states.of(pci));
             let checked = self
                 .is_virtual(attachment, state)
                 .and_then(|()| state.map_or(Ok(()), |state| self.is_at_home(attachment, state)));

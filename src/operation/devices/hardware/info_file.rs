@@ -55,7 +55,8 @@ impl Hardware<'_> {
         &self,
         device: &AllocatedDevice,
     ) -> Result<Option<WireDeviceInfo>, Reason> {
-        let file = self.files().read_dp(&device.resource, &device.id);
+        let files = DeviceInfoDir::at(&self.config.dev_info_dir);
+        let file = files.read_dp(&device.resource, &device.id);
         file.map_err(|cause| match cause {
             StoreError::Name { .. } => Reason::DeviceInfoName(SharedError::new(cause)),
             _ => Reason::DeviceInfo(SharedError::new(cause)),
@@ -130,10 +131,6 @@ impl Hardware<'_> {
             told.device_info = Some(serde_json::to_value(&info)?);
         }
         Ok(told)
-    }
-
-    fn files(&self) -> DeviceInfoDir {
-        DeviceInfoDir::at(&self.config.dev_info_dir)
     }
 }
 

@@ -57,10 +57,7 @@ pub(super) fn settle(
 /// definition sets that identity anyway.
 fn refuse_anothers(header: &Header, left: &Left<'_>) -> Result<(), PlanError> {
     for (device, identity, line) in &left.identities {
-        let has = |attachment: &&Attachment| {
-            let own = attachment.device.as_ref().and_then(|it| it.pci());
-            own == Some(device.device)
-        };
+        let has = |attachment: &&Attachment| attachment.pci() == Some(device.device);
         let Some(attachment) = header.attachments.iter().find(has) else {
             continue;
         };
