@@ -15,6 +15,7 @@
 //! resource, reserves nothing. So a link that a killed process left without a record does no harm.
 
 use std::fmt;
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -172,10 +173,7 @@ impl Journal {
         let links = links.into_iter().map(|entry| entry.path());
         links.filter(|link| {
             let record = disk::read_link(link).map(|name| self.sandboxes().join(name));
-            record.is_ok_and(|record| {
-                let found = std::fs::symlink_metadata(record);
-                found.is_err_and(|cause| cause.kind() == io::ErrorKind::NotFound)
-            })
+            record.is_ok_and(|record| matches!(found(fs::symlink_metadata(record)), Ok(None)))
         })
     }
 

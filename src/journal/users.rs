@@ -66,9 +66,7 @@ impl Journal {
     pub fn device_users(&self) -> Result<Vec<DeviceUser>, JournalError> {
         let users = self.readable()?.flat_map(|it| DeviceUser::of(&it));
         let mut users: Vec<DeviceUser> = users.collect();
-        users.sort_by(|one, other| {
-            (one.pci(), &one.device.id).cmp(&(other.pci(), &other.device.id))
-        });
+        users.sort_by_cached_key(|it| (it.pci(), it.device.id.clone()));
         Ok(users)
     }
 }

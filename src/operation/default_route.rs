@@ -32,10 +32,8 @@ pub fn plan(
     let mut removed = links.default_routes()?;
     removed.retain(|route| takes(gateways, route.family));
     let mut added = Vec::with_capacity(gateways.len());
-    for family in [Family::V4, Family::V6] {
-        let of_family = gateways
-            .iter()
-            .filter(|gateway| Family::of(**gateway) == family);
+    for family in Family::ALL {
+        let of_family = gateways.iter().filter(|it| Family::of(**it) == family);
         let several = of_family.clone().count() > 1;
         for (metric, gateway) in (FIRST_METRIC..).zip(of_family) {
             let metric = several.then_some(metric);
@@ -48,10 +46,7 @@ pub fn plan(
 /// Whether `gateways` replace the default routes of `family`. An empty list removes the default
 /// routes of both families.
 fn takes(gateways: &[IpAddr], family: Family) -> bool {
-    gateways.is_empty()
-        || gateways
-            .iter()
-            .any(|gateway| Family::of(*gateway) == family)
+    gateways.is_empty() || gateways.iter().any(|it| Family::of(*it) == family)
 }
 
 /// Applies the change.

@@ -133,7 +133,7 @@ impl Gc<'_> {
         for key in keys {
             // Only one record is in memory at a time, because a record contains the configurations
             // of its networks and may be large.
-            let Some(sandbox) = on_record(&context, &key)? else {
+            let Lookup::Found(sandbox) = context.host.journal.find(&key)? else {
                 continue;
             };
             self.networks.add_recorded(&sandbox);
@@ -223,15 +223,4 @@ impl Gc<'_> {
             }
         }
     }
-}
-
-fn on_record(context: &Context<'_>, key: &Key) -> Result<Option<Box<Sandbox>>, Failure> {
-    Ok(match context.host.journal.find(key)? {
-        Lookup::Found(sandbox) => Some(sandbox),
-        Lookup::Absent | Lookup::CutOff => None,
-        Lookup::Quarantined(damaged) => {
-            context.note(Note::DamagedRecord(SharedError::new(damaged)));
-            None
-        }
-    })
 }

@@ -77,11 +77,13 @@ pub fn prove(
         let warnings = Vec::new();
         return Ok(Proof { warnings, shown });
     }
+    // Only the device plugin knows the meaning of the identifier of a device without a known driver.
+    let device = attachment.device.as_ref().filter(|it| it.driver.is_some());
     let intended = Intended {
         ifname: &attachment.ifname,
         requested: &attachment.requested,
         answered: result,
-        device: hardware.as_ref().and_then(|it| it.expected(attachment)),
+        device: hardware.as_ref().and(device).map(|it| it.id.as_str()),
         in_user_space: told.in_user_space || has_socket(result),
         masters,
     };

@@ -105,12 +105,10 @@ impl Planner<'_> {
 fn into_variable(capability: &str, attachment: &mut Attachment) {
     let requested = &attachment.requested;
     let ips: Vec<String> = requested.ips.iter().map(ToString::to_string).collect();
+    let mac = requested.mac.map(|mac| mac.to_string());
     let (variable, text) = match capability {
         "ips" => ("IP", ips.join(",")),
-        _ => (
-            "MAC",
-            requested.mac.map(|mac| mac.to_string()).unwrap_or_default(),
-        ),
+        _ => ("MAC", mac.unwrap_or_default()),
     };
     attachment.extra_args.push((variable.to_owned(), text));
 }

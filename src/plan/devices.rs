@@ -88,6 +88,6 @@ fn info_file(inputs: &Inputs<'_>, attachment: &Attachment) -> Result<PathBuf, Re
     };
     let (container, ifname) = (inputs.container.as_str(), attachment.ifname.as_str());
     let file = CniFileName::of_attachment(namespace, name, container, ifname)
-        .map_err(|error| Reason::DeviceInfoName(SharedError::new(error)))?;
+        .map_err(|error| Reason::UnusableDevice(SharedError::new(error)))?;
     Ok(DeviceInfoDir::at(&config.dev_info_dir).cni_path(&file))
 }

@@ -58,11 +58,8 @@ pub fn difference(
             ..Difference::default()
         };
     }
-    let selected = recorded
-        .iter()
-        .enumerate()
-        .filter(|(_, it)| is_selected(it));
-    let selected: Vec<(usize, &Attachment)> = selected.collect();
+    let all = recorded.iter().enumerate();
+    let selected: Vec<(usize, &Attachment)> = all.filter(|(_, it)| is_selected(it)).collect();
     let matched = match_all(&selections, &selected);
     let kept = matched.iter().zip(&selections);
     let kept = kept.filter_map(|(index, selection)| Some(((*index)?, selection.digest())));
@@ -71,12 +68,10 @@ pub fn difference(
     planner.plan.attachments.extend(attachments);
     planner.kept = planner.plan.attachments.len();
     planner.continue_names(recorded);
-    for (selection, _) in selections
-        .iter()
-        .zip(&matched)
-        .filter(|(_, it)| it.is_none())
-    {
-        planner.selected_network(selection);
+    for (selection, found) in selections.iter().zip(&matched) {
+        if found.is_none() {
+            planner.selected_network(selection);
+        }
     }
     planner.check_uniqueness();
     planner.devices();

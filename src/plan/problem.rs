@@ -70,9 +70,6 @@ pub enum Reason {
     /// Jackfield could not assign a device to the network.
     #[error(transparent)]
     Device(#[from] AssignError),
-    /// The attachment's name is not valid in the name of a device-info file.
-    #[error(transparent)]
-    DeviceInfoName(SharedError),
     /// `devInfoDir` is not UTF-8.
     #[error("devInfoDir {} is not UTF-8; choose another", .0.display())]
     DeviceInfoDir(PathBuf),
@@ -82,7 +79,7 @@ pub enum Reason {
     /// A check after planning found a missing program or an invalid configuration.
     #[error(transparent)]
     Network(SharedError),
-    /// A check after planning found that a device or an interface of the host cannot be used.
+    /// A device or an interface of the host cannot be used, or its device-info file cannot be named.
     #[error(transparent)]
     UnusableDevice(SharedError),
     /// The device-info file contradicts the device or cannot be trusted.
@@ -308,10 +305,9 @@ impl Reason {
             Reason::DeviceInfo(_) => code::VERIFICATION,
             Reason::Configuration(_) | Reason::Network(_) => code::NETWORK,
             Reason::Undeclared { .. } => code::CAPABILITY,
-            Reason::Device(_)
-            | Reason::DeviceInfoName(_)
-            | Reason::DeviceInfoDir(_)
-            | Reason::UnusableDevice(_) => code::DEVICES,
+            Reason::Device(_) | Reason::DeviceInfoDir(_) | Reason::UnusableDevice(_) => {
+                code::DEVICES
+            }
             Reason::Restricted(_) => code::RESTRICTED,
         }
     }

@@ -130,13 +130,11 @@ fn check_type(
     if rule.types.is_empty() {
         return Ok(());
     }
-    let executed =
-        executed
-            .read::<String>("type")
-            .map_err(|error| Restriction::UnreadableType {
-                plugin: plugin.plugin_type().clone(),
-                error,
-            })?;
+    let executed = executed.read::<String>("type");
+    let executed = executed.map_err(|error| Restriction::UnreadableType {
+        plugin: plugin.plugin_type().clone(),
+        error,
+    })?;
     match executed.filter(|executed| !executed.is_empty()) {
         Some(executed) if !rule.types.contains(&executed) => Err(Restriction::PluginType {
             name: executed,

@@ -139,14 +139,6 @@ impl<'a> Hardware<'a> {
             Device::Subfunction(_) => true,
         }
     }
-
-    /// Returns the device that must be behind the interface of an attachment. Returns `None` if
-    /// only the device plugin knows the meaning of the device's identifier, because Jackfield
-    /// cannot compare that identifier.
-    pub(in crate::operation) fn expected<'d>(&self, attachment: &'d Attachment) -> Option<&'d str> {
-        let device = attachment.device.as_ref()?;
-        device.driver.as_ref().map(|_| device.id.as_str())
-    }
 }
 
 /// Returns the driver that a device is bound to.

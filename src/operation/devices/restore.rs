@@ -69,7 +69,7 @@ pub(in crate::operation) fn baseline(
         states = hardware.states(&addresses, links.as_mut())?;
         again::settle(context, header, &mut states.devices)?;
     }
-    for error in &states.unreadable {
+    for error in states.unreadable.values() {
         context.note(Note::UnknownFunction(Arc::clone(error)));
     }
     hardware.are_at_home(attachments, &states)?;

@@ -58,7 +58,7 @@ impl Hardware<'_> {
         let files = DeviceInfoDir::at(&self.config.dev_info_dir);
         let file = files.read_dp(&device.resource, &device.id);
         file.map_err(|cause| match cause {
-            StoreError::Name { .. } => Reason::DeviceInfoName(SharedError::new(cause)),
+            StoreError::Name { .. } => Reason::UnusableDevice(SharedError::new(cause)),
             _ => Reason::DeviceInfo(SharedError::new(cause)),
         })
     }

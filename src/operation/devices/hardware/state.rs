@@ -17,9 +17,9 @@ use crate::kernel::{DeviceLinks, KernelError, Link, VfState};
 pub(in crate::operation) struct States {
     /// The states of the devices that exist.
     pub(in crate::operation) devices: Vec<DeviceState>,
-    /// One error for each physical function whose VFs could not be read. A physical function
+    /// The errors of the physical functions whose VFs could not be read. A physical function
     /// without an interface on the host causes no error.
-    pub(in crate::operation) unreadable: Vec<Arc<FunctionError>>,
+    pub(in crate::operation) unreadable: BTreeMap<PciAddress, Arc<FunctionError>>,
 }
 
 /// A physical function does not report the settings of its VFs.
@@ -42,9 +42,7 @@ impl States {
     /// Returns why the physical function of a VF could not report the VF's settings. `None` if the
     /// physical function answered or has no interface on the host.
     pub(in crate::operation) fn error_of(&self, device: PciAddress) -> Option<&Arc<FunctionError>> {
-        let physical = self.of(device)?.physical?;
-        let mut errors = self.unreadable.iter();
-        errors.find(|error| error.physical == physical)
+        self.unreadable.get(&self.of(device)?.physical?)
     }
 }
 
@@ -77,7 +75,7 @@ impl Hardware<'_> {
             if let (Some(pf), Some(index)) = (state.physical, function.vf_index()) {
                 let functions = physical.entry(pf).or_insert_with(|| {
                     self.virtual_functions(pf, links).unwrap_or_else(|error| {
-                        states.unreadable.push(Arc::new(error));
+                        states.unreadable.insert(pf, Arc::new(error));
                         Vec::new()
                     })
                 });
