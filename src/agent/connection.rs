@@ -1,4 +1,5 @@
-//! The connection to the API server. New credentials need a new connection.
+//! The connection to the API server. New credentials and new certificate authorities need a new
+//! connection.
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -42,8 +43,8 @@ impl ApiConnection {
     }
 
     /// Reads the credentials every [`FRESH_FOR`] and never returns. Kubelet writes a new token well
-    /// before the current token expires. If the API server still refuses the credentials,
-    /// [`ApiConnection::renew`] reads them again.
+    /// before the current token expires, and new certificate authorities beside it. If the API
+    /// server still refuses the credentials, [`ApiConnection::renew`] reads them again.
     pub(super) async fn keep_fresh(self: Rc<Self>) {
         loop {
             tokio::time::sleep(FRESH_FOR).await;

@@ -21,6 +21,7 @@ pub mod pages;
 pub mod publish;
 pub mod server;
 pub mod slices;
+mod tls;
 
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};

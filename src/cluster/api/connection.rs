@@ -9,7 +9,7 @@ use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::time::{Duration, Instant};
 
-use http::{HeaderName, HeaderValue, Version};
+use http::Version;
 use hyper_rustls::{FixedServerNameResolver, HttpsConnectorBuilder};
 use hyper_timeout::TimeoutConnector;
 use hyper_util::client::legacy;
@@ -18,7 +18,7 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use kube::client::{ClientBuilder, ConfigExt};
 use kube::{Client, Config};
 
-use super::CredentialsError;
+use super::{CredentialsError, tls};
 
 /// The time limit for connecting. A host that is gone does not answer at all.
 const CONNECT: Duration = Duration::from_secs(5);
@@ -59,9 +59,11 @@ impl ApiClient {
         })
     }
 
-    /// Returns the headers of every request, including the token.
-    pub(super) fn headers(&self) -> &[(HeaderName, HeaderValue)] {
-        &self.config.headers
+    /// Whether both clients send the same headers, which include the token, and trust the same
+    /// certificate authorities.
+    pub(super) fn has_credentials_of(&self, other: &ApiClient) -> bool {
+        let (one, other) = (&self.config, &other.config);
+        one.headers == other.headers && one.root_cert == other.root_cert
     }
 
     /// Returns the address of the API server.
@@ -125,7 +127,7 @@ fn client(config: &Config) -> Result<Client, CredentialsError> {
         return Err(CredentialsError::Proxy(proxy.to_string()));
     }
     let mut tls = HttpsConnectorBuilder::new()
-        .with_tls_config(config.rustls_client_config()?)
+        .with_tls_config(tls::settings(config)?)
         .https_or_http();
     if let Some(name) = &config.tls_server_name {
         let Ok(name) = name.clone().try_into() else {

@@ -61,6 +61,18 @@ pub enum CredentialsError {
     /// The token cannot be sent in a header.
     #[error("the token has characters that a token cannot have")]
     Token,
+    /// A client certificate or its key is not base64.
+    #[error("client-certificate-data or client-key-data: {0}")]
+    Base64(#[from] base64::DecodeError),
+    /// A client certificate or its key is not PEM.
+    #[error("the client certificate or its key: {0}")]
+    Pem(#[from] rustls::pki_types::pem::Error),
+    /// A client certificate has no key, or a key has no client certificate.
+    #[error("a client certificate needs a key, and a key needs a client certificate")]
+    Identity,
+    /// A certificate or key cannot be used for TLS.
+    #[error("TLS: {0}")]
+    Tls(#[from] rustls::Error),
     /// `tls-server-name` is not a host's name.
     #[error("tls-server-name {0:?} is not a host's name")]
     ServerName(String),

@@ -80,9 +80,10 @@ impl ApiServer {
         Ok(ApiServer { client })
     }
 
-    /// Whether both clients send the same headers, which include the token.
+    /// Whether both clients send the same headers, which include the token, and trust the same
+    /// certificate authorities.
     pub fn has_credentials_of(&self, other: &ApiServer) -> bool {
-        self.client.headers() == other.client.headers()
+        self.client.has_credentials_of(&other.client)
     }
 
     /// Sends `body`, and returns the object in the API server's answer.
