@@ -38,7 +38,6 @@ mod record_sync;
 mod serve;
 mod socket;
 mod watch;
-mod watch_target;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

@@ -14,7 +14,7 @@ use std::time::Instant;
 use tokio::sync::OnceCell;
 use tracing::info;
 
-use super::watch_target::WatchTarget;
+use super::watch::WatchTarget;
 use crate::cluster::api::events::Event;
 use crate::cluster::api::kinds::Objects;
 use crate::cluster::api::{ApiError, ApiServer};

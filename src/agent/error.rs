@@ -1,7 +1,5 @@
 //! Why the agent cannot start, or ends with an error.
 
-mod words;
-
 use std::io;
 use std::path::PathBuf;
 
@@ -10,17 +8,21 @@ use caps::errors::CapsError;
 use nix::errno::Errno;
 
 use crate::cluster::ApiError;
-use crate::diagnostic;
 
 /// Why the agent cannot start, or ends with an error.
 #[derive(Debug, thiserror::Error)]
-#[error("{}", diagnostic::line(self))]
 pub enum AgentError {
     /// The agent cannot give up its capabilities.
+    #[error(
+        "the agent cannot give up its capabilities: {0}; drop all capabilities in the container's \
+         securityContext"
+    )]
     Privileges(#[from] PrivilegeError),
     /// The agent cannot start its event loop or a thread, or cannot handle a signal.
+    #[error("the agent cannot run: {0}; raise the agent's limits of open files and of processes")]
     Runtime(#[source] io::Error),
     /// The directory of owed writes cannot be created or used.
+    #[error("{path}: {source}; mount it writable, make root its owner, and start the agent again")]
     Directory {
         /// The directory.
         path: PathBuf,
@@ -28,6 +30,7 @@ pub enum AgentError {
         source: io::Error,
     },
     /// The agent cannot listen on its socket.
+    #[error("socket {path}: {source}")]
     Socket {
         /// The path of the socket.
         path: PathBuf,
@@ -35,6 +38,7 @@ pub enum AgentError {
         source: SocketError,
     },
     /// The address of the API server or the credentials cannot be read.
+    #[error(transparent)]
     Api(#[from] ApiError),
 }
 
@@ -56,10 +60,13 @@ pub enum PrivilegeError {
 #[derive(Debug, thiserror::Error)]
 pub enum SocketError {
     /// The directory of the socket cannot be created, or access by other users cannot be removed.
-    #[error("its directory: {0}")]
+    #[error("its directory: {0}; mount it writable")]
     Directory(#[source] io::Error),
     /// The directory of the socket is open to other users and contains other files.
-    #[error("its directory is open to other users and contains other files")]
+    #[error(
+        "its directory is open to other users and contains other files; name a path in a separate \
+         directory, such as {instead}"
+    )]
     OpenDirectory {
         /// A path in a directory that contains only the socket.
         instead: PathBuf,
@@ -69,15 +76,80 @@ pub enum SocketError {
     #[error(transparent)]
     File(#[from] io::Error),
     /// An existing file at the path is not a socket.
-    #[error("a file that is not a socket has this name")]
+    #[error("a file that is not a socket has this name; remove the file or name another path")]
     NotSocket,
     /// The agent cannot find out whether another agent listens on the socket.
-    #[error(transparent)]
+    #[error("{0}; remove the socket")]
     Peer(io::Error),
     /// Another agent listens on the socket and does not end.
-    #[error("another agent listens there")]
+    #[error("another agent listens there; stop that agent first")]
     OtherAgent,
     /// The path cannot be bound.
-    #[error(transparent)]
+    #[error("{0}; name a short path on a local file system")]
     Bind(io::Error),
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use nix::errno::Errno;
+
+    use super::*;
+
+    #[test]
+    fn each_error_names_its_object_and_what_to_do() {
+        let denied = || io::Error::from(io::ErrorKind::PermissionDenied);
+        let socket = |source| AgentError::Socket {
+            path: "/run/agent.sock".into(),
+            source,
+        };
+        for (error, line) in [
+            (
+                AgentError::Privileges(PrivilegeError::NoNewPrivileges(Errno::EPERM)),
+                "the agent cannot give up its capabilities: EPERM: Operation not permitted; drop \
+                 all capabilities in the container's securityContext",
+            ),
+            (
+                AgentError::Runtime(denied()),
+                "the agent cannot run: permission denied; raise the agent's limits of open files and \
+                 of processes",
+            ),
+            (
+                AgentError::Directory {
+                    path: "/j/publish".into(),
+                    source: denied(),
+                },
+                "/j/publish: permission denied; mount it writable, make root its owner, and start \
+                 the agent again",
+            ),
+            (
+                socket(SocketError::Directory(denied())),
+                "socket /run/agent.sock: its directory: permission denied; mount it writable",
+            ),
+            (
+                socket(SocketError::OpenDirectory {
+                    instead: "/run/agent/agent.sock".into(),
+                }),
+                "socket /run/agent.sock: its directory is open to other users and contains other \
+                 files; name a path in a separate directory, such as /run/agent/agent.sock",
+            ),
+            (
+                socket(SocketError::NotSocket),
+                "socket /run/agent.sock: a file that is not a socket has this name; remove the \
+                 file or name another path",
+            ),
+            (
+                socket(SocketError::OtherAgent),
+                "socket /run/agent.sock: another agent listens there; stop that agent first",
+            ),
+            (
+                socket(SocketError::Bind(denied())),
+                "socket /run/agent.sock: permission denied; name a short path on a local file \
+                 system",
+            ),
+        ] {
+            assert_eq!(error.to_string(), line);
+        }
+    }
 }

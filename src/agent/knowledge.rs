@@ -16,7 +16,7 @@ use crate::cluster::PodAnnotations;
 use crate::cluster::api::{ApiError, ApiServer, Lookup, PodView, definitions};
 use crate::cluster::lookup::LookupError;
 use crate::kubelet::{PodResources, Usage};
-use crate::npwg::{Dialect, IpamClaim, ObjectRef};
+use crate::npwg::{Dialect, ObjectRef};
 
 /// The limit of the memory for the definitions in all pending answers, in KiB.
 const ROOM: usize = 1024;
@@ -233,16 +233,6 @@ impl Knowledge {
             }
             drop(turn);
         });
-    }
-
-    /// Reads a claim from the API server.
-    pub(super) async fn claim(
-        &self,
-        namespace: &str,
-        name: &str,
-    ) -> Result<IpamClaim, LookupError> {
-        self.metrics.looked_up("claim", "api");
-        self.server().claim(namespace, name).await
     }
 
     /// Returns the client of kubelet's pod-resources API at a socket. Keeps one client, for the

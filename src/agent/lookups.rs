@@ -150,7 +150,8 @@ impl Lookup for QuestionLookups<'_, '_> {
     }
 
     async fn claim(&self, namespace: &str, name: &str) -> Result<IpamClaim, LookupError> {
-        self.knowledge.claim(namespace, name).await
+        self.knowledge.metrics.looked_up("claim", "api");
+        self.knowledge.server().claim(namespace, name).await
     }
 
     fn kubelet(&self, socket: &Path) -> Rc<PodResources> {

@@ -20,7 +20,7 @@ use crate::kubelet::Usage;
 use calls::Calls;
 use doctor::Doctor;
 pub(crate) use exposition::Exposition;
-use labels::{Counters, Gauges, MOST, label};
+use labels::{Counters, Gauges, Labels, MOST, label};
 use process::Process;
 
 /// The agent's counters and gauges.
@@ -57,12 +57,13 @@ impl Metrics {
         let mut registry = Registry::default();
         registry.register_collector(Box::new(Process::start()));
         let ours = registry.sub_registry_with_prefix("jackfield");
-        let build: Gauges<2> = add(ours, "build_info", "Release of the agent; the value is 1");
-        let release = [
-            ("version", env!("CARGO_PKG_VERSION").into()),
-            ("arch", std::env::consts::ARCH.into()),
-        ];
-        build.get_or_create(&release).set(1);
+        let build = add(ours, "build_info", "Release of the agent; the value is 1");
+        let version = ("version", env!("CARGO_PKG_VERSION").into());
+        set(
+            &build,
+            [version, ("arch", std::env::consts::ARCH.into())],
+            1,
+        );
         // 50 µs to 1.6 s.
         let answer_times = Histogram::new(exponential_buckets(0.000_05, 2.0, 16));
         // 0.125 s to 17 minutes. The runtime calls STATUS, which starts changes, every few seconds.
@@ -157,14 +158,12 @@ impl Metrics {
     /// Sets the state of the installation. Only the series of the current state exists.
     pub(super) fn installation(&self, state: &str) {
         self.installation.clear();
-        let state = [("state", label(state))];
-        self.installation.get_or_create(&state).set(1);
+        set(&self.installation, [("state", label(state))], 1);
     }
 
     /// Counts a failed watch.
     pub(super) fn watch_failed(&self, kind: &'static str) {
-        let kind = [("kind", kind.into())];
-        self.watch_failures.get_or_create(&kind).inc();
+        count(&self.watch_failures, [("kind", kind.into())]);
     }
 
     /// Counts a finished call of the plugin.
@@ -177,8 +176,7 @@ impl Metrics {
         if let Some(on_record) = &figures.on_record {
             self.unrestored.clear();
             for device in on_record.unrestored.iter().take(MOST) {
-                let device = [("device", label(device))];
-                self.unrestored.get_or_create(&device).set(1);
+                set(&self.unrestored, [("device", label(device))], 1);
             }
             self.attachments.set(gauge(on_record.attachments));
             self.detachments.set(gauge(on_record.owed));
@@ -188,23 +186,21 @@ impl Metrics {
     }
 
     pub(super) fn answered(&self, answered: bool, time: Duration) {
-        let answered = if answered { "true" } else { "false" };
-        let answered = [("answered", answered.into())];
-        self.questions.get_or_create(&answered).inc();
+        let answered = answered.to_string().into();
+        count(&self.questions, [("answered", answered)]);
         self.answer_time.observe(time.as_secs_f64());
     }
 
     /// Counts the look-up of an object of the kind `what`. `from` is `cache` or `api`.
     pub(super) fn looked_up(&self, what: &'static str, from: &'static str) {
         let lookup = [("what", what.into()), ("from", from.into())];
-        self.lookups.get_or_create(&lookup).inc();
+        count(&self.lookups, lookup);
     }
 
     /// Counts an attempt to publish by outcome: `told` if the agent wrote the publication,
     /// `pod_gone` if its pod no longer exists, and `failed` if the publication is still owed.
     pub(super) fn published(&self, outcome: &'static str) {
-        let outcome = [("outcome", outcome.into())];
-        self.publications.get_or_create(&outcome).inc();
+        count(&self.publications, [("outcome", outcome.into())]);
     }
 
     pub(super) fn owed(&self, writes: usize) {
@@ -217,11 +213,8 @@ impl Metrics {
         for usage in devices {
             let free = usage.all.saturating_sub(usage.in_use);
             for (state, count) in [("in use", usage.in_use), ("free", free)] {
-                let of = [
-                    ("resource", label(&usage.resource)),
-                    ("state", state.into()),
-                ];
-                self.devices.get_or_create(&of).set(gauge(count));
+                let resource = ("resource", label(&usage.resource));
+                set(&self.devices, [resource, ("state", state.into())], count);
             }
         }
         let (pods, definitions, slices) = (&cache.pods, &cache.definitions, &cache.slices);
@@ -233,10 +226,9 @@ impl Metrics {
 
     fn cached(&self, kind: &'static str, count: usize, heard: Option<Instant>) {
         let kind = [("kind", kind.into())];
-        self.cached.get_or_create(&kind).set(gauge(count));
+        set(&self.cached, kind.clone(), count);
         if let Some(heard) = heard {
-            let age = gauge(heard.elapsed().as_secs());
-            self.cache_age.get_or_create(&kind).set(age);
+            set(&self.cache_age, kind, heard.elapsed().as_secs());
         }
     }
 }
@@ -252,6 +244,16 @@ fn add<M: Metric + Clone + Default>(registry: &mut Registry, name: &str, help: &
 fn add_time<M: Metric + Clone>(registry: &mut Registry, name: &str, help: &str, metric: M) -> M {
     registry.register_with_unit(name, help, Unit::Seconds, metric.clone());
     metric
+}
+
+/// Adds one to the counter with these labels.
+fn count<const N: usize>(counters: &Counters<N>, labels: Labels<N>) {
+    counters.get_or_create(&labels).inc();
+}
+
+/// Sets the gauge with these labels.
+fn set<const N: usize>(gauges: &Gauges<N>, labels: Labels<N>, value: impl TryInto<i64>) {
+    gauges.get_or_create(&labels).set(gauge(value));
 }
 
 fn gauge(count: impl TryInto<i64>) -> i64 {

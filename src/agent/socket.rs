@@ -11,6 +11,7 @@ use tracing::warn;
 
 use super::{AgentError, SocketError};
 use crate::private_dir;
+use crate::regular_file::found;
 
 /// How long the previous agent may take to end after a new agent has started.
 const TAKE_OVER: Duration = Duration::from_secs(30);
@@ -106,9 +107,8 @@ fn is_our_own(dir: &Path, socket: &Path) -> io::Result<bool> {
 
 /// Returns whether another agent listens at `path`. Removes the socket of a dead agent.
 async fn has_listener(path: &Path) -> Result<bool, SocketError> {
-    let file = match fs::symlink_metadata(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
-        file => file?,
+    let Some(file) = found(fs::symlink_metadata(path))? else {
+        return Ok(false);
     };
     if !file.file_type().is_socket() {
         return Err(SocketError::NotSocket);

@@ -15,7 +15,6 @@ use super::attached_sandboxes::AttachedSandboxes;
 use super::knowledge::Knowledge;
 use super::pause::Pause;
 use super::publisher::Publisher;
-use super::watch_target::WatchTarget;
 use crate::cluster::api::events::Event;
 use crate::cluster::api::kinds::Objects;
 use crate::cluster::api::objects::PodObject;
@@ -35,6 +34,22 @@ const CREDENTIALS_PAUSE: Duration = Duration::from_secs(5);
 const SHORTEST: Duration = Duration::from_secs(1);
 /// The HTTP status for a resource version that the API server no longer has.
 const GONE: u16 = 410;
+
+/// Receives what a watch reports.
+#[allow(async_fn_in_trait, reason = "everything runs on one thread")]
+pub(super) trait WatchTarget {
+    /// Prepares for a new watch and returns the version at which the watch begins.
+    async fn begin(&self, server: &ApiServer, objects: &Objects) -> Result<String, ApiError>;
+
+    /// Handles an event.
+    fn take(&self, event: Event<'_>);
+
+    /// Notes that the watch may have missed events and has to begin again.
+    fn lose(&self);
+
+    /// Notes that the API server does not serve objects of this kind.
+    fn none_served(&self);
+}
 
 /// Watches the pods of this node and never returns. A list or an event ends the publisher's pause,
 /// because it shows that the API server answers.

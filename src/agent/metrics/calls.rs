@@ -7,7 +7,7 @@ use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 
 use super::labels::{Counters, Label, LabelValues, Labels, OTHER};
-use super::{add, add_time};
+use super::{add, add_time, count};
 use crate::cluster::Figures;
 
 type Times<const N: usize> = Family<Labels<N>, Histogram, fn() -> Histogram>;
@@ -60,7 +60,7 @@ impl Calls {
     pub(super) fn count(&self, figures: &Figures) {
         let verb = ("verb", self.verbs.label(&figures.verb));
         let code = ("code", figures.code.to_string().into());
-        self.calls.get_or_create(&[verb.clone(), code]).inc();
+        count(&self.calls, [verb.clone(), code]);
         observe(&self.times, [verb.clone()], figures.took);
         for of in &figures.phases {
             let phase = ("phase", self.words.label(&of.phase));
@@ -72,15 +72,14 @@ impl Calls {
                 false => self.networks.label(&of.network),
             };
             let operation = [verb.clone(), ("network", network), result(of.done)];
-            self.operations.get_or_create(&operation).inc();
+            count(&self.operations, operation);
         }
         for of in &figures.plugins {
             let plugin = ("plugin", self.plugins.label(&of.plugin));
             let verb = ("verb", self.verbs.label(&of.verb));
             let call = [plugin.clone(), verb.clone()];
             observe(&self.delegate_times, call, of.took);
-            let call = [plugin, verb, result(of.done)];
-            self.delegates.get_or_create(&call).inc();
+            count(&self.delegates, [plugin, verb, result(of.done)]);
         }
     }
 }

@@ -11,7 +11,7 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Registry;
 
 use super::labels::{Gauges, label};
-use super::{add, add_time, gauge};
+use super::{add, add_time, gauge, set};
 use crate::cluster::Examination;
 
 /// The findings and the time of the last run.
@@ -43,8 +43,7 @@ impl Doctor {
     pub(super) fn ran(&self, examination: &Examination) {
         self.findings.clear();
         for of in &examination.checks {
-            let check = [("check", label(&of.check))];
-            self.findings.get_or_create(&check).set(gauge(of.findings));
+            set(&self.findings, [("check", label(&of.check))], of.findings);
         }
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         let now = gauge(now.unwrap_or_default().as_secs());

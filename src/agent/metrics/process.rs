@@ -36,12 +36,12 @@ impl Collector for Process {
             metric.encode(encoder.encode_descriptor(name, &help, unit, kind)?)
         };
         let (seconds, bytes) = (Some(&Unit::Seconds), Some(&Unit::Bytes));
+        let [address_space, resident] = memory();
+        let most_files = getrlimit(Resource::Nofile).current;
         let spent = Duration::try_from(clock_gettime(ClockId::ProcessCPUTime));
         let spent = ConstCounter::new(spent.unwrap_or_default().as_secs_f64());
         let help = "CPU time of the agent, user and system";
         put("process_cpu", help, seconds, &spent)?;
-        let [address_space, resident] = memory();
-        let most_files = getrlimit(Resource::Nofile).current;
         for (name, help, unit, value) in [
             (
                 "process_virtual_memory",

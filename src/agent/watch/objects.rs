@@ -3,7 +3,7 @@
 use tracing::{info, warn};
 
 use crate::agent::cache::{Cacheable, ObjectCache, ObjectSet};
-use crate::agent::watch_target::WatchTarget;
+use crate::agent::watch::WatchTarget;
 use crate::cluster::api::events::{Change, Event};
 use crate::cluster::api::kinds::{ObjectNameError, Objects};
 use crate::cluster::api::{ApiError, ApiServer};
