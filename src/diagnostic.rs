@@ -45,36 +45,6 @@ impl PartialEq for SharedError {
 
 impl Eq for SharedError {}
 
-/// A problem and its place.
-#[derive(Debug)]
-pub struct Diagnostic {
-    /// The network, interface, plugin, pod or file that has the problem; empty if the text of the
-    /// problem already names it.
-    pub place: String,
-    /// What is wrong.
-    pub problem: Box<dyn Problem>,
-}
-
-impl Diagnostic {
-    /// Makes a diagnostic from a problem and its place.
-    pub fn new(place: impl fmt::Display, problem: impl Problem + 'static) -> Diagnostic {
-        Diagnostic {
-            place: place.to_string(),
-            problem: Box::new(problem),
-        }
-    }
-}
-
-/// The diagnostic in one line: place, what is wrong, what to do.
-impl fmt::Display for Diagnostic {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if !self.place.is_empty() {
-            write!(f, "{}: ", self.place)?;
-        }
-        f.write_str(&line(self.problem.as_ref()))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -93,12 +63,8 @@ mod tests {
     }
 
     #[test]
-    fn a_line_leaves_out_a_missing_place_and_remedy() {
-        let line = |place: &str, has_remedy| Diagnostic::new(place, Full(has_remedy)).to_string();
-        assert_eq!(
-            line("/var", true),
-            "/var: the disk is full; free space there"
-        );
-        assert_eq!(line("", false), "the disk is full");
+    fn a_line_leaves_out_a_missing_remedy() {
+        assert_eq!(line(&Full(true)), "the disk is full; free space there");
+        assert_eq!(line(&Full(false)), "the disk is full");
     }
 }

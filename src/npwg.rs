@@ -32,7 +32,7 @@ pub use port_mapping::{PortMapping, Protocol};
 pub use requested_ip::{RequestedIp, RequestedIpError};
 pub use requested_mac::RequestedMac;
 pub use selection::{ElementError, Selection, SelectionError};
-pub use status::{StatusAddresses, StatusDns, StatusEntry, StatusSource, merge_status};
+pub use status::{StatusAddresses, StatusEntry, StatusSource, merge_status};
 
 /// The annotation that selects a pod's networks (NPWG 1.3 §4.1).
 pub const NETWORKS_ANNOTATION: &str = "k8s.v1.cni.cncf.io/networks";

@@ -29,7 +29,6 @@ mod notify;
 mod plan;
 pub mod problem;
 mod report;
-mod request;
 mod stage;
 mod standby;
 pub mod takeover;
@@ -39,7 +38,9 @@ pub use error::SetupError;
 pub use host_paths::HostPaths;
 pub use notice::Notice;
 
+use crate::cni::RawObject;
 use crate::diagnostic::Problem;
+use crate::request::{Call, Request, RequestError};
 
 /// The name of the binary and of the plugin type, and the default name of the network in our
 /// configuration.
@@ -52,4 +53,14 @@ pub type Say<'a> = &'a dyn Fn(&dyn Problem);
 pub fn version() -> semver::Version {
     let none = semver::Version::new(0, 0, 0);
     semver::Version::parse(env!("CARGO_PKG_VERSION")).unwrap_or(none)
+}
+
+/// Makes a request about the whole node from a configuration, for the rehearsal of a takeover, the
+/// uninstall and the doctor. The request names no pod.
+///
+/// # Errors
+/// When the configuration is invalid.
+fn about_the_node(conf: RawObject, cni_path: &str) -> Result<Request, RequestError> {
+    let call = Call::of(&[("CNI_COMMAND", "STATUS"), ("CNI_PATH", cni_path)])?;
+    Request::for_people(call, conf)
 }

@@ -5,7 +5,7 @@
 use tracing::warn;
 
 use super::knowledge::Knowledge;
-use crate::cluster::census::{CensusProblem, MOST_DEFINITIONS, MOST_PODS};
+use crate::cluster::census::{MOST_DEFINITIONS, MOST_PODS};
 use crate::cluster::{Census, PodName};
 
 /// Lists the pods and the definitions.
@@ -27,7 +27,8 @@ pub(super) fn of_pods(knowledge: &Knowledge) -> Census {
     let pods = cache.pods.entries();
     let mut broken = Vec::new();
     if pods.len() > MOST_PODS || cache.pods.is_cut() {
-        broken.push(CensusProblem::ManyPods.to_string());
+        let problem = "this node has more pods than the agent keeps; the rest is not examined";
+        broken.push(problem.to_owned());
     }
     let pods = pods.into_iter().take(MOST_PODS);
     let pods = pods.map(|(object, view)| PodName::of(&object, Some(view.identity.uid.clone())));

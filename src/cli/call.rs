@@ -37,16 +37,11 @@ pub(super) fn read_conf(file: &Path) -> Result<RawObject, CommandError> {
 pub(super) fn request(
     node: &NodeArgs,
     conf: RawObject,
-    variables: &[(&str, String)],
+    variables: &[(&str, &str)],
     combine: impl Fn(Call, RawObject) -> Result<Request, RequestError>,
 ) -> Result<Request, CommandError> {
-    let call = Call::read(|wanted| match wanted {
-        "CNI_PATH" => Some(node.cni_path.clone()),
-        _ => {
-            let variable = variables.iter().find(|(name, _)| *name == wanted);
-            variable.map(|(_, value)| value.clone())
-        }
-    });
+    let cni_path = ("CNI_PATH", node.cni_path.as_str());
+    let call = Call::of(&[variables, &[cni_path]].concat());
     let call = call.map_err(|cause| CommandError::Call(Box::new(cause.into())))?;
     let request = combine(call, conf)
         .map_err(|cause| CommandError::Conf(node.conf.clone(), Box::new(cause)))?;

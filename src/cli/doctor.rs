@@ -91,12 +91,11 @@ fn checks(diagnosis: &Diagnosis) -> Vec<String> {
         return table("CHECK, FINE", rows);
     }
     let rows = diagnosis.findings.iter().map(|finding| {
-        let diagnostic = &finding.diagnostic;
         vec![
             finding.check.to_string(),
-            diagnostic.place.clone(),
-            diagnostic.problem.words(),
-            diagnostic.problem.remedy().unwrap_or_default(),
+            finding.about.clone(),
+            finding.finding.clone(),
+            finding.remedy.clone(),
         ]
     });
     table("CHECK, ABOUT, FINDING, REMEDY", rows)

@@ -27,7 +27,7 @@ pub(super) fn gc(node: &NodeArgs, keep: &[ValidAttachment]) -> Result<(), Comman
     let keep = serde_json::value::to_raw_value(keep);
     let keep = keep.map_err(|cause| CommandError::Stdout(cause.into()))?;
     conf.set("cni.dev/valid-attachments", keep);
-    let verb = [("CNI_COMMAND", "GC".to_owned())];
+    let verb = [("CNI_COMMAND", "GC")];
     let request = call::request(node, conf, &verb, Request::for_people)?;
     let collected = call::run(&request, request.config.deadlines.gc, operation::gc::gc)?;
     let detached = collected.sandboxes.iter();
@@ -45,7 +45,7 @@ pub(super) fn gc(node: &NodeArgs, keep: &[ValidAttachment]) -> Result<(), Comman
 
 pub(super) fn status(args: &NodeArgs) -> Result<(), CommandError> {
     let conf = call::read_conf(&args.conf)?;
-    let verb = [("CNI_COMMAND", "STATUS".to_owned())];
+    let verb = [("CNI_COMMAND", "STATUS")];
     let request = call::request(args, conf, &verb, Request::for_people)?;
     let time = request.config.deadlines.status;
     let ready = call::run(&request, time, operation::status::status)?;

@@ -45,15 +45,13 @@ pub(super) fn request(
 ) -> Result<Request, CommandError> {
     let (namespace, name) = (args.pod.namespace(), args.pod.name());
     let cni_args = format!("IgnoreUnknown=1;K8S_POD_NAMESPACE={namespace};K8S_POD_NAME={name}");
+    let container = container.unwrap_or_else(|| format!("{namespace}-{name}"));
     let variables = [
-        ("CNI_COMMAND", verb.to_owned()),
-        (
-            "CNI_CONTAINERID",
-            container.unwrap_or_else(|| format!("{namespace}-{name}")),
-        ),
-        ("CNI_NETNS", netns.display().to_string()),
-        ("CNI_IFNAME", args.ifname.to_string()),
-        ("CNI_ARGS", cni_args),
+        ("CNI_COMMAND", verb),
+        ("CNI_CONTAINERID", &container),
+        ("CNI_NETNS", &netns.display().to_string()),
+        ("CNI_IFNAME", args.ifname.as_str()),
+        ("CNI_ARGS", &cni_args),
     ];
     let conf = call::read_conf(&args.node.conf)?;
     call::request(&args.node, conf, &variables, Request::new)
@@ -76,10 +74,9 @@ pub(super) fn rows(status: &[StatusEntry]) -> Vec<String> {
 }
 
 fn row(entry: &StatusEntry) -> Vec<String> {
-    let mark = if entry.default {
-        " (cluster network)"
-    } else {
-        ""
+    let mark = match entry.default {
+        true => " (cluster network)",
+        false => "",
     };
     vec![
         cell(&entry.interface),

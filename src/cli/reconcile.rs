@@ -5,6 +5,7 @@
 use serde_json::{Value, json};
 
 use super::{CommandError, NodeArgs, Output, call, no_findings, note, pod, print, print_json};
+use crate::cluster::PodName;
 use crate::cni::RawObject;
 use crate::journal::{Journal, Key};
 use crate::npwg::ObjectRef;
@@ -40,19 +41,16 @@ pub(super) fn reconcile(args: &ReconcileArgs) -> Result<(), CommandError> {
     let journal = Journal::new(&config.journal_dir);
     let mut sandboxes = journal.networks().map_err(Failure::from)?;
     if let Some(wanted) = &args.pod {
-        sandboxes.retain(|it| {
-            it.pod
-                .as_ref()
-                .is_some_and(|pod| pod.to_string() == wanted.to_string())
-        });
+        let wanted_name = wanted.to_string();
+        let is_wanted = |pod: &PodName| pod.to_string() == wanted_name;
+        sandboxes.retain(|it| it.pod.as_ref().is_some_and(is_wanted));
         if sandboxes.is_empty() {
             return Err(CommandError::NotAttached(wanted.clone()));
         }
     }
-    let act = if args.dry_run {
-        change::foresee
-    } else {
-        change::change
+    let act = match args.dry_run {
+        true => change::foresee,
+        false => change::change,
     };
     let mut outcomes = Vec::new();
     let mut failed = false;
@@ -62,14 +60,8 @@ pub(super) fn reconcile(args: &ReconcileArgs) -> Result<(), CommandError> {
             continue;
         };
         let key = Key { container, ifname };
-        match run(
-            &journal,
-            &key,
-            &args.node.cni_path,
-            conf.clone(),
-            act,
-            &note,
-        ) {
+        let cni_path = &args.node.cni_path;
+        match run(&journal, &key, cni_path, conf.clone(), act, &note) {
             Ok(changed) if changed.is_empty() => {}
             Ok(changed) => outcomes.push((pod.to_string(), changed)),
             Err(failure) => {
@@ -107,10 +99,7 @@ pub(super) fn run(
     let outcome = with_host(&request.config, |host| {
         let context = Context::new(host, &request, request.config.deadlines.add);
         let outcome = act(&context);
-        context
-            .notes()
-            .iter()
-            .for_each(|note| warn(&note.to_string()));
+        context.notes().iter().for_each(|it| warn(&it.to_string()));
         let failure = outcome.as_ref().err().map(Failure::to_cni);
         plugin::report(host, &request, VERB, failure.as_ref());
         outcome
@@ -135,11 +124,8 @@ fn show(output: Output, outcomes: &[(String, Changed)]) -> Result<(), CommandErr
     for (pod, changed) in outcomes {
         let acts = [("detach", &changed.detached), ("attach", &changed.attached)];
         for (act, places) in acts {
-            lines.extend(
-                places
-                    .iter()
-                    .map(|place| format!("pod {pod}: {act} {place}")),
-            );
+            let line = |place| format!("pod {pod}: {act} {place}");
+            lines.extend(places.iter().map(line));
         }
         lines.extend(pod::rows(&changed.status));
     }

@@ -74,12 +74,11 @@ fn read_conf() -> Result<RawObject, RequestError> {
 }
 
 fn request(key: &Key, conf: RawObject) -> Result<Request, RequestError> {
-    let call = Call::read(|wanted| match wanted {
-        "CNI_COMMAND" => Some("DEL".to_owned()),
-        "CNI_CONTAINERID" => Some(key.container.to_string()),
-        "CNI_IFNAME" => Some(key.ifname.to_string()),
-        "CNI_PATH" => std::env::var("CNI_PATH").ok(),
-        _ => None,
-    })?;
+    let call = Call::of(&[
+        ("CNI_COMMAND", "DEL"),
+        ("CNI_CONTAINERID", key.container.as_str()),
+        ("CNI_IFNAME", key.ifname.as_str()),
+        ("CNI_PATH", &std::env::var("CNI_PATH").unwrap_or_default()),
+    ])?;
     Request::for_people(call, conf)
 }

@@ -7,7 +7,6 @@
 
 pub mod answer;
 mod body;
-mod census;
 mod claim_status;
 mod connection;
 mod credentials;

@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::api::kinds::ObjectNameError;
 use super::pod::PodName;
 use super::question::LONGEST_LINE;
 use crate::bounded;
@@ -37,43 +36,4 @@ pub struct Census {
     /// The reasons why objects are missing from the lists, each in one line.
     #[serde(deserialize_with = "bounded::texts::<_, 1024, LONGEST_LINE>")]
     pub broken: Vec<String>,
-}
-
-/// Why objects are missing from a census.
-#[derive(Debug, thiserror::Error)]
-pub enum CensusProblem {
-    /// The name of a definition is missing or invalid.
-    #[error("NetworkAttachmentDefinition {0}")]
-    Definition(ObjectNameError),
-    /// The cluster has more definitions than fit into a census.
-    #[error("the cluster has more than {MOST_DEFINITIONS} definitions; the rest is not examined")]
-    ManyDefinitions,
-    /// The node has more pods than the agent keeps or than fit into a census.
-    #[error("this node has more pods than the agent keeps; the rest is not examined")]
-    ManyPods,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::npwg::ObjectRef;
-
-    #[test]
-    fn each_problem_says_what_is_missing() {
-        let name = ObjectRef::new("a", "B").unwrap_err();
-        let expected = format!("NetworkAttachmentDefinition {name}");
-        for (problem, words) in [
-            (CensusProblem::Definition(name.into()), expected.as_str()),
-            (
-                CensusProblem::ManyDefinitions,
-                "the cluster has more than 20000 definitions; the rest is not examined",
-            ),
-            (
-                CensusProblem::ManyPods,
-                "this node has more pods than the agent keeps; the rest is not examined",
-            ),
-        ] {
-            assert_eq!(problem.to_string(), words);
-        }
-    }
 }

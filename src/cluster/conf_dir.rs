@@ -10,7 +10,7 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use crate::cni::{JsonError, NetworkName, PluginConfig, PluginConfigError, RawObject, Version};
 use crate::diagnostic::{self, Problem};
-use crate::regular_file;
+use crate::regular_file::{self, found};
 
 /// The file name endings of configurations.
 const ENDINGS: [&str; 5] = ["conflist", "configlist", "conf", "config", "json"];
@@ -40,10 +40,8 @@ pub fn by_name(dir: &Path, name: &str) -> Result<Option<OnDisk>, ConfDirError> {
     files.sort_by_key(|path| !has_ending(path, &LISTS));
     for path in files {
         let Ok(found) = read(&path) else { continue };
-        let named = RawObject::parse(found.text.as_bytes())
-            .ok()
-            .and_then(|object| object.read::<String>("name").ok().flatten());
-        if named.as_deref() == Some(name) {
+        let object = RawObject::parse(found.text.as_bytes()).unwrap_or_default();
+        if object.value_as::<String>("name").as_deref() == Some(name) {
             return Ok(Some(found));
         }
     }
@@ -91,8 +89,8 @@ pub fn with_sibling_plugins(found: OnDisk) -> Result<OnDisk, ConfDirError> {
     let Ok(mut list) = RawObject::parse_configuration(found.text.as_bytes()) else {
         return Ok(found);
     };
-    let name = list.read::<NetworkName>("name").ok().flatten();
-    let only_inlined = list.read("loadOnlyInlinedPlugins").ok().flatten();
+    let name = list.value_as::<NetworkName>("name");
+    let only_inlined = list.value_as("loadOnlyInlinedPlugins");
     let (Some(name), Some(dir)) = (name, found.path.parent()) else {
         return Ok(found);
     };
@@ -177,10 +175,9 @@ fn plugin(text: &str) -> Result<Box<RawValue>, PluginConfigError> {
 }
 
 fn files_if_any(dir: &Path, endings: &[&str]) -> Result<Vec<PathBuf>, ConfDirError> {
-    match files_ending(dir, endings) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
-        files => files.map_err(|error| ConfDirError::of(dir, error)),
-    }
+    let files = found(files_ending(dir, endings));
+    let files = files.map_err(|error| ConfDirError::of(dir, error))?;
+    Ok(files.unwrap_or_default())
 }
 
 /// Returns the files of a directory that have one of these `endings`, in the order of their names.

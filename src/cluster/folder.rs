@@ -1,20 +1,25 @@
 //! A folder of manifests in place of a cluster. Jackfield writes the status and the events of pods
 //! to files below its subfolder `status/`.
 
-mod pod;
 mod status;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use serde::Deserialize;
 use serde_json::Value;
 
+use super::api::PodView;
+use super::api::objects::PodObject;
 use super::devices::ask_kubelet;
 use super::lookup::{LookupError, LookupResult, Place};
 use super::manifests::Manifests;
-use super::{Answer, Census, Cluster, ClusterError, PodName, Publication, Question};
+use super::{Answer, Census, Cluster, ClusterError, Pod, PodName, Publication, Question};
 use crate::npwg::{Definition, IpamClaim, ManifestError, ObjectRef};
 
+/// The annotation with the devices that kubelet would have allocated.
+const DEVICES: &str = "jackfield.io/devices";
 const DEFINITION: &str = "NetworkAttachmentDefinition";
 const CLAIM: &str = "IPAMClaim";
 /// The time limit for reading the folder for a census.
@@ -70,7 +75,7 @@ impl Cluster for Folder {
         let mut wanted = question.networks.clone();
         if let Some(name) = &question.pod {
             let unknown = || ClusterError::UnknownPod(name.to_string(), self.place(&manifests));
-            let mut pod = pod::find(&manifests, name)?.ok_or_else(unknown)?;
+            let mut pod = find_pod(&manifests, name)?.ok_or_else(unknown)?;
             if let Some(given) = &question.annotations {
                 pod.annotations = given.clone();
             }
@@ -140,4 +145,25 @@ impl Cluster for Folder {
     fn sweep(&self, pod: &PodName) {
         status::sweep(&self.status_dir(pod));
     }
+}
+
+/// Finds the pod of that name.
+fn find_pod(manifests: &Manifests, name: &PodName) -> Result<Option<Pod>, ClusterError> {
+    let Some(manifest) = manifests.find("Pod", &name.namespace, &name.name) else {
+        return Ok(None);
+    };
+    let object = PodObject::deserialize(&manifest.body);
+    let object = object.map_err(|error| ClusterError::Manifest(name.to_string(), error))?;
+    let annotations = manifest.metadata.annotations.as_ref();
+    let devices = annotations.and_then(|annotations| annotations.get(DEVICES));
+    let devices: Option<BTreeMap<String, Vec<String>>> = devices
+        .filter(|text| !text.trim().is_empty())
+        .map(|text| serde_json::from_str(text))
+        .transpose()
+        .map_err(|error| ClusterError::Devices(name.to_string(), error))?;
+    Ok(Some(Pod {
+        uid: manifest.metadata.uid.clone(),
+        devices: devices.unwrap_or_default(),
+        ..PodView::from(object).to_pod(None)
+    }))
 }

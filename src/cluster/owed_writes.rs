@@ -5,10 +5,9 @@
 //! file. The files are not synced to disk, because every pod gets a new sandbox and a new status
 //! after a power loss.
 
-use std::cmp::Ordering;
 use std::fs;
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -18,7 +17,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{PodName, Publication};
 use crate::boot::boot_id;
-use crate::regular_file;
+use crate::private_dir;
+use crate::regular_file::{self, found};
 
 /// The format of the files. This release does not touch files in a different format.
 const FORM: u32 = 1;
@@ -55,11 +55,6 @@ pub struct OwedWrite {
 }
 
 impl OwedWrite {
-    /// Orders writes by age, oldest first. Writes from earlier boots come before all others.
-    pub fn by_age(&self, other: &OwedWrite) -> Ordering {
-        (self.of_this_boot, &self.file).cmp(&(other.of_this_boot, &other.file))
-    }
-
     /// Returns the period in which the plugin wrote the file, by the time since boot in the file's
     /// name. The time of publishing does not matter. Treats a file from an earlier boot as if the
     /// plugin had written it at that time since the current boot.
@@ -113,10 +108,7 @@ impl OwedWrites {
     /// # Errors
     /// When the directory cannot be created.
     pub fn create_dir(&self) -> io::Result<()> {
-        fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(&self.dir)
+        private_dir::create(&self.dir)
     }
 
     /// Whether the directory was removed from the node while mounted into the agent's container.
@@ -149,12 +141,7 @@ impl OwedWrites {
             publication: newest_first.fold(publication.clone(), Publication::after),
         })?;
         let temporary = self.dir.join(format!(".{name}"));
-        let written = match write(&temporary, &text) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                self.create_dir().and_then(|()| write(&temporary, &text))
-            }
-            written => written,
-        };
+        let written = private_dir::or_create(&self.dir, || write(&temporary, &text));
         let kept = written.and_then(|()| fs::rename(&temporary, self.dir.join(&name)));
         if kept.is_ok() {
             for write in earlier {
@@ -180,7 +167,7 @@ impl OwedWrites {
             .filter(|other| other.publication.pod() == pod)
             .filter(|other| !other.of_this_boot || *other.file < *name)
             .collect();
-        earlier.sort_by(OwedWrite::by_age);
+        earlier.sort_by_cached_key(|write| (write.of_this_boot, write.file.clone()));
         earlier
     }
 
@@ -193,11 +180,7 @@ impl OwedWrites {
 
     /// Returns the entries of the directory; none if the directory is missing.
     fn entries(&self) -> io::Result<impl Iterator<Item = io::Result<fs::DirEntry>>> {
-        let entries = match fs::read_dir(&self.dir) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            entries => Some(entries?),
-        };
-        Ok(entries.into_iter().flatten())
+        Ok(found(fs::read_dir(&self.dir))?.into_iter().flatten())
     }
 
     /// Returns the file names of all owed writes, in no particular order.
@@ -251,10 +234,7 @@ impl OwedWrites {
     /// # Errors
     /// When the file exists and cannot be removed.
     pub fn forget(&self, file: &str) -> io::Result<()> {
-        match fs::remove_file(self.dir.join(file)) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            _ => Ok(()),
-        }
+        found(fs::remove_file(self.dir.join(file))).map(drop)
     }
 
     /// Reads one write; `None` if its file is missing or has the format of a different release.
@@ -263,10 +243,8 @@ impl OwedWrites {
     /// When the file cannot be read, is not a regular file of at most [`MAX_FILE`] bytes, or does
     /// not contain a publication.
     pub fn read(&self, name: &str) -> io::Result<Option<OwedWrite>> {
-        let bytes = match regular_file::read_untrusted(&self.dir.join(name), MAX_FILE) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            bytes => bytes?,
-        };
+        let bytes = found(regular_file::read_untrusted(&self.dir.join(name), MAX_FILE))?;
+        let Some(bytes) = bytes else { return Ok(None) };
         let file: File<IgnoredAny> = serde_json::from_slice(&bytes)?;
         if file.form != FORM {
             return Ok(None);

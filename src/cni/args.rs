@@ -35,7 +35,6 @@ impl CniArgs {
     }
 
     /// The value of a key; the last one if the key occurs more than once.
-    #[must_use]
     pub fn get(&self, key: &str) -> Option<&str> {
         let mut last_first = self.iter().rev();
         last_first.find_map(|(name, value)| (name == key).then_some(value))
@@ -68,12 +67,6 @@ impl CniArgs {
     /// The pairs in their order.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&str, &str)> {
         self.pairs.iter().map(|(key, value)| (&**key, &**value))
-    }
-
-    /// Whether there are no pairs.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.pairs.is_empty()
     }
 }
 
@@ -167,7 +160,7 @@ mod tests {
         ] {
             args.set(key, value).unwrap_err();
         }
-        assert!(args.is_empty());
+        assert_eq!(args, CniArgs::default());
     }
 
     proptest! {

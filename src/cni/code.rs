@@ -14,7 +14,6 @@ pub struct Code {
 }
 
 /// Returns the entry with this number, or `None` if the table does not have the number.
-#[must_use]
 pub fn lookup(number: u32) -> Option<&'static Code> {
     TABLE.iter().find(|code| code.number == number)
 }

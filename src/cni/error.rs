@@ -2,9 +2,11 @@
 
 use std::fmt;
 
+use serde_json::json;
+
 use super::Version;
 use super::code;
-use super::json::{Members, RawObject};
+use super::json::RawObject;
 use crate::console;
 
 /// The error document of a plugin: CNI 1.1.0 §5 "Error".
@@ -32,32 +34,28 @@ impl Error {
 
     /// Returns the document for stdout on one line. Escapes line breaks and control characters in
     /// the texts, and cuts long texts.
-    #[must_use]
     pub fn to_json(&self, version: Version) -> String {
-        let mut out = String::with_capacity(64 + self.msg.len() + self.details.len());
-        let mut members = Members::open(&mut out);
-        members.push_text("cniVersion", version.as_str());
-        members.push("code", &self.code.to_string());
-        members.push_text("msg", &console::line(&self.msg));
+        let mut document = json!({
+            "cniVersion": version.as_str(),
+            "code": self.code,
+            "msg": console::line(&self.msg),
+        });
         if !self.details.is_empty() {
-            members.push_text("details", &console::line(&self.details));
+            document["details"] = json!(console::line(&self.details));
         }
-        members.close();
-        out
+        document.to_string()
     }
 
     /// Reads a delegate's document. Returns `None` if the bytes are not an error document.
     ///
     /// A document needs only a code or a message. `cniVersion` may be missing. This method is
     /// lenient, because the message is often the only hint at the cause.
-    #[must_use]
     pub fn parse(bytes: &[u8]) -> Option<Self> {
         let object = RawObject::parse(bytes).ok()?;
-        let text = |key| object.read::<String>(key).ok().flatten();
         let error = Self {
-            code: object.read("code").ok().flatten().unwrap_or_default(),
-            msg: text("msg").unwrap_or_default(),
-            details: text("details").unwrap_or_default(),
+            code: object.value_as("code").unwrap_or_default(),
+            msg: object.value_as("msg").unwrap_or_default(),
+            details: object.value_as("details").unwrap_or_default(),
         };
         (error.code != 0 || !error.msg.is_empty()).then_some(error)
     }

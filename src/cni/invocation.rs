@@ -41,7 +41,6 @@ pub struct CapabilityArgs(RawObject);
 
 impl CapabilityArgs {
     /// An empty set of values.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
@@ -66,7 +65,6 @@ impl CapabilityArgs {
     }
 
     /// The value of a capability. The case of the name matters.
-    #[must_use]
     pub fn get(&self, name: &str) -> Option<&RawValue> {
         let mut last_first = self.0.iter().rev();
         last_first.find_map(|(key, value)| (key == name).then_some(value))
@@ -78,7 +76,6 @@ impl CapabilityArgs {
     }
 
     /// Whether there are no values.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -36,7 +36,6 @@ macro_rules! name {
 
         impl $name {
             /// The name as text.
-            #[must_use]
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -113,7 +112,6 @@ name! {
 
 impl InterfaceName {
     /// The name that every Kubernetes runtime gives to a pod's first interface.
-    #[must_use]
     pub(crate) fn first() -> Self {
         Self("eth0".into())
     }
@@ -122,7 +120,6 @@ impl InterfaceName {
     ///
     /// Does not check the name. The name is valid, because the prefix is short and the number is a
     /// position in a list.
-    #[must_use]
     pub(crate) fn numbered(prefix: &'static str, number: usize) -> Self {
         Self(format!("{prefix}{number}").into())
     }

@@ -81,51 +81,43 @@ impl NetworkConfig {
     }
 
     /// The key `name`; `None` when it is missing or empty.
-    #[must_use]
     pub fn name(&self) -> Option<&NetworkName> {
         self.name.as_ref()
     }
 
     /// The protocol version for the plugins: see [`Version::negotiate`].
-    #[must_use]
     pub fn version(&self) -> Version {
         self.version
     }
 
     /// Whether the configuration disables CHECK.
-    #[must_use]
     pub fn disable_check(&self) -> bool {
         self.disable_check
     }
 
     /// Whether the configuration disables GC.
-    #[must_use]
     pub fn disable_gc(&self) -> bool {
         self.disable_gc
     }
 
     /// Whether the configuration is a single plugin instead of a list.
-    #[must_use]
     pub fn is_single(&self) -> bool {
         self.is_single
     }
 
     /// The plugins in the order of ADD, at least one.
-    #[must_use]
     pub fn plugins(&self) -> &[PluginConfig] {
         &self.plugins
     }
 
     /// Whether any plugin of the chain declares a capability. NPWG 1.3 §4.1.2.1.3.2 and similar
     /// clauses require such a plugin if the pod requests the capability.
-    #[must_use]
     pub fn declares(&self, capability: &str) -> bool {
         let mut plugins = self.plugins.iter();
         plugins.any(|plugin| plugin.declares(capability))
     }
 
     /// The original text of the configuration.
-    #[must_use]
     pub fn raw(&self) -> &str {
         &self.raw
     }
@@ -206,25 +198,6 @@ pub enum NetworkConfigError {
         #[source]
         source: PluginConfigError,
     },
-}
-
-impl NetworkConfigError {
-    /// The CNI error code for a configuration from stdin.
-    #[must_use]
-    pub fn code(&self) -> u32 {
-        use super::code;
-        match self {
-            Self::VersionType(_)
-            | Self::Json(
-                JsonError::Empty
-                | JsonError::NotUtf8 { .. }
-                | JsonError::Syntax(_)
-                | JsonError::TooDeep { .. },
-            ) => code::DECODING_FAILURE,
-            Self::Version(_) => code::INCOMPATIBLE_VERSION,
-            _ => code::INVALID_NETWORK_CONFIG,
-        }
-    }
 }
 
 #[cfg(test)]

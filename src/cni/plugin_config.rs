@@ -52,7 +52,6 @@ impl PluginConfig {
     }
 
     /// The name of the plugin's binary.
-    #[must_use]
     pub fn plugin_type(&self) -> &PluginType {
         &self.plugin_type
     }
@@ -60,7 +59,6 @@ impl PluginConfig {
     /// The name of the IPAM binary that the plugin executes, if the configuration names one.
     ///
     /// Jackfield does not execute this binary, but the policy must allow it.
-    #[must_use]
     pub fn ipam_type(&self) -> Option<&PluginType> {
         self.ipam_type.as_ref()
     }
@@ -71,13 +69,11 @@ impl PluginConfig {
     }
 
     /// Whether the plugin declares a capability: CNI 1.1.0 §3 "Deriving `runtimeConfig`".
-    #[must_use]
     pub fn declares(&self, capability: &str) -> bool {
         self.capabilities().any(|declared| declared == capability)
     }
 
     /// The whole object, with the text of its values.
-    #[must_use]
     pub fn body(&self) -> &RawObject {
         &self.body
     }

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use ipnet::IpNet;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::json::JsonError;
@@ -87,7 +87,8 @@ pub struct Route {
 }
 
 /// Name resolution of an attachment.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Dns {
     /// Name servers in order of preference.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -161,7 +162,6 @@ impl CniResult {
 
     /// The first interface that has a sandbox, with its index. This is the interface of the
     /// attachment (NPWG 1.3 §5.1.1).
-    #[must_use]
     pub fn sandbox_interface(&self) -> Option<(usize, &Interface)> {
         let mut interfaces = self.interfaces.iter().enumerate();
         interfaces.find(|(_, interface)| interface.sandbox.is_some())

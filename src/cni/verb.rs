@@ -31,13 +31,11 @@ impl Verb {
     ];
 
     /// Returns the verb with this name. The name must be in upper case.
-    #[must_use]
     pub fn named(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|verb| verb.as_str() == text)
     }
 
     /// The verb as the value of `CNI_COMMAND`.
-    #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Add => "ADD",
@@ -52,13 +50,11 @@ impl Verb {
     /// Whether the verb acts on one attachment. The runtime then sets the variables for container,
     /// network namespace and interface (CNI 1.1.0 §3 "Attachment Parameters"). DEL may lack the
     /// network namespace.
-    #[must_use]
     pub const fn has_attachment(self) -> bool {
         matches!(self, Self::Add | Self::Del | Self::Check)
     }
 
     /// Whether a successful call writes a JSON document to standard output.
-    #[must_use]
     pub const fn has_answer(self) -> bool {
         matches!(self, Self::Add | Self::Version)
     }

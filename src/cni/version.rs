@@ -43,7 +43,6 @@ impl Version {
     pub const LATEST: Self = Self::V1_1_0;
 
     /// The version as the specification writes it.
-    #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::V0_1_0 => "0.1.0",
@@ -57,7 +56,6 @@ impl Version {
     }
 
     /// Every version in one line, for messages.
-    #[must_use]
     pub fn supported() -> String {
         Self::ALL.map(Self::as_str).join(", ")
     }
@@ -91,31 +89,26 @@ impl Version {
     }
 
     /// Whether CHECK exists (0.4.0 and later).
-    #[must_use]
     pub fn has_check(self) -> bool {
         self >= Self::V0_4_0
     }
 
     /// Whether GC exists (1.1.0 and later).
-    #[must_use]
     pub fn has_gc(self) -> bool {
         self >= Self::V1_1_0
     }
 
     /// Whether STATUS exists (1.1.0 and later).
-    #[must_use]
     pub fn has_status(self) -> bool {
         self >= Self::V1_1_0
     }
 
     /// Whether a runtime passes the result of the ADD to DEL (0.4.0 and later).
-    #[must_use]
     pub fn passes_prev_result_on_del(self) -> bool {
         self >= Self::V0_4_0
     }
 
     /// Whether results have the `ip4`/`ip6` shape, which 0.3.0 removed.
-    #[must_use]
     pub fn has_legacy_result(self) -> bool {
         self < Self::V0_3_0
     }

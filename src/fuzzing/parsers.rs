@@ -55,7 +55,7 @@ pub(super) const PARSERS: &[(&str, &str, Door)] = &[
     ("src/cluster/api/server.rs", "parse", By("objects")),
     ("src/cluster/conf_dir.rs", "by_name plugin", No(PASSES)),
     ("src/cluster/conf_dir.rs", "with_sibling_plugins", By("installation")),
-    ("src/cluster/folder/pod.rs", "find", By("manifests")),
+    ("src/cluster/folder.rs", "find_pod", By("manifests")),
     ("src/cluster/frame.rs", "read read_sized", By("frames")),
     ("src/cluster/installation.rs", "named", No("it compares a word with five constants")),
     ("src/cluster/manifests.rs", "add read_document", By("manifests")),

@@ -52,13 +52,11 @@ impl ObjectRef {
     }
 
     /// The namespace.
-    #[must_use]
     pub fn namespace(&self) -> &str {
         &self.namespace
     }
 
     /// The name within the namespace.
-    #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }

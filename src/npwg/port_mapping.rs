@@ -55,8 +55,7 @@ impl PortMapping {
         };
         let protocol = object.read::<String>("protocol")?;
         // Multus and the portmap plugin treat an empty address as absent.
-        let host_ip = object.read::<String>("hostIP")?;
-        let host_ip = host_ip.filter(|address| !address.is_empty());
+        let host_ip = object.read_text("hostIP")?;
         let invalid =
             |key, text: &str, expected| JsonError::key(key, &format!("{text:?}"), expected);
         Ok(Self {

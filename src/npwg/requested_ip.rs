@@ -22,13 +22,11 @@ pub struct RequestedIp {
 
 impl RequestedIp {
     /// The address.
-    #[must_use]
     pub const fn addr(&self) -> IpAddr {
         self.addr
     }
 
     /// The prefix length in bits, if the pod requests one.
-    #[must_use]
     pub const fn prefix(&self) -> Option<u8> {
         self.prefix
     }

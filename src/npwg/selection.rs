@@ -77,7 +77,6 @@ pub struct Selection {
 
 impl Selection {
     /// Selects a network without further requests.
-    #[must_use]
     pub const fn of(network: ObjectRef) -> Self {
         Self {
             network,
@@ -114,7 +113,6 @@ impl Selection {
 
     /// The requests as capability arguments, in the formats of CNI's conventions (NPWG 1.3
     /// §4.1.2.1.3.2 and similar clauses).
-    #[must_use]
     pub fn capability_args(&self) -> CapabilityArgs {
         let requests = [
             ("ips", (!self.ips.is_empty()).then(|| raw(&self.ips))),
@@ -135,7 +133,6 @@ impl Selection {
     /// Returns the digest of the network's name and the requests, without the name of the
     /// interface. Journals keep the digest, so equal selections must have the same digest in every
     /// release.
-    #[must_use]
     pub fn digest(&self) -> NetworksDigest {
         let mut text = self.network.to_string();
         let mut add = |key: &str, value: &str| text.push_str(&format!("\n{key}={value}"));

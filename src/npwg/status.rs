@@ -25,11 +25,8 @@ pub struct StatusEntry {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interface: Option<String>,
     /// `ips`: the addresses of the interface.
-    #[serde(
-        default,
-        deserialize_with = "null_is_default",
-        skip_serializing_if = "Vec::is_empty"
-    )]
+    #[serde(default, deserialize_with = "null_is_default")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ips: Vec<String>,
     /// `mac`: the hardware address of the interface, 6 or 20 bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -40,9 +37,9 @@ pub struct StatusEntry {
     /// `default`: whether the entry describes the cluster network. Every entry has this key.
     #[serde(default, deserialize_with = "null_is_default")]
     pub default: bool,
-    /// `dns`.
+    /// `dns`. Unlike `dns` of a CNI result, it has no resolver options (NPWG 1.3 §5.3.6).
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub dns: Option<StatusDns>,
+    pub dns: Option<Dns>,
     /// `default-route`: the gateways that the pod requested.
     #[serde(rename = "default-route", skip_serializing_if = "Option::is_none")]
     pub default_route: Option<Vec<String>>,
@@ -51,36 +48,12 @@ pub struct StatusEntry {
     pub device_info: Option<Value>,
     /// `io.jackfield.attached`: the other entries of the same sandbox. Only the first entry has
     /// this key.
+    #[serde(rename = "io.jackfield.attached", default)]
     #[serde(
-        default,
-        rename = "io.jackfield.attached",
         deserialize_with = "null_is_default",
         skip_serializing_if = "Vec::is_empty"
     )]
     pub attached: Vec<String>,
-}
-
-/// The key `dns` of a status entry (NPWG 1.3 §5.3.6). Unlike `dns` of a CNI result, it has no
-/// resolver options.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct StatusDns {
-    /// The name servers.
-    #[serde(
-        default,
-        deserialize_with = "null_is_default",
-        skip_serializing_if = "Vec::is_empty"
-    )]
-    pub nameservers: Vec<String>,
-    /// The local domain.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub domain: Option<String>,
-    /// The search domains.
-    #[serde(
-        default,
-        deserialize_with = "null_is_default",
-        skip_serializing_if = "Vec::is_empty"
-    )]
-    pub search: Vec<String>,
 }
 
 /// The format of addresses.
@@ -118,7 +91,6 @@ impl StatusEntry {
     /// Interface, MAC and MTU come from the first interface of the result that is in a sandbox. If
     /// the result lists no interfaces, as in CNI 0.1.0 and 0.2.0, the entry has the requested
     /// interface name. If the result lists only host interfaces, the entry has no interface.
-    #[must_use]
     pub fn from_result(source: StatusSource<'_>) -> Self {
         let nothing = CniResult::default();
         let result = source.result.unwrap_or(&nothing);
@@ -129,6 +101,8 @@ impl StatusEntry {
             None => None,
         };
         let interface = interface.filter(|name| !name.is_empty());
+        let mut dns = result.dns.clone().unwrap_or_default();
+        dns.options.clear();
         // "If the mac key is present, interface must also be present" (§5.3.4).
         let mac = sandbox.and_then(|(_, interface)| interface.mac.clone());
         Self {
@@ -141,7 +115,7 @@ impl StatusEntry {
                 .filter(|mtu| *mtu != 0),
             interface,
             default: source.is_default,
-            dns: result.dns.as_ref().and_then(StatusDns::of),
+            dns: Some(dns).filter(|dns| *dns != Dns::default()),
             default_route: source
                 .requested_default_route
                 .map(|gateways| gateways.iter().map(ToString::to_string).collect()),
@@ -164,17 +138,6 @@ impl StatusEntry {
             Some(interface) => format!("{}@{interface}", self.name),
             None => self.name.clone(),
         }
-    }
-}
-
-impl StatusDns {
-    fn of(dns: &Dns) -> Option<Self> {
-        let status = Self {
-            nameservers: dns.nameservers.clone(),
-            domain: dns.domain.clone(),
-            search: dns.search.clone(),
-        };
-        (status != Self::default()).then_some(status)
     }
 }
 

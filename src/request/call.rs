@@ -65,6 +65,17 @@ impl Call {
         })
     }
 
+    /// Reads the environment that a runtime would set, for callers without a runtime.
+    ///
+    /// # Errors
+    /// As [`Call::read`].
+    pub fn of(variables: &[(&str, &str)]) -> Result<Call, EnvironmentError> {
+        Call::read(|wanted| {
+            let variable = variables.iter().find(|(name, _)| *name == wanted);
+            variable.map(|(_, value)| (*value).to_owned())
+        })
+    }
+
     /// The container and the interface, which identify an attachment (CNI 1.1.0 §3).
     ///
     /// # Errors

@@ -58,15 +58,15 @@ impl OurConf {
     /// Reads a list or a single plugin. Returns `None` if the first plugin is not Jackfield.
     pub fn read(object: &RawObject) -> Option<OurConf> {
         let conf = OurConf::parts(object);
-        let name: Option<String> = conf.ours.read("type").ok().flatten();
+        let name: Option<String> = conf.ours.value_as("type");
         (name.as_deref() == Some(NAME)).then_some(conf)
     }
 
     /// Splits a list, a single plugin, or a template without a `type` into the fields of an
     /// [`OurConf`].
     fn parts(object: &RawObject) -> OurConf {
-        let plugins: Option<Vec<RawObject>> = object.read("plugins").ok().flatten();
-        let mut plugins = plugins.unwrap_or_default().into_iter();
+        let plugins: Vec<RawObject> = object.value_as("plugins").unwrap_or_default();
+        let mut plugins = plugins.into_iter();
         let (list, single) = split(object);
         OurConf {
             list,
@@ -114,8 +114,7 @@ impl OurConf {
         let mut ours = RawObject::new();
         put(&mut ours, "type", &NAME);
         ours.overlay(&self.ours);
-        let capabilities: Option<RawObject> = ours.read("capabilities").ok().flatten();
-        let mut capabilities = capabilities.unwrap_or_default();
+        let mut capabilities: RawObject = ours.value_as("capabilities").unwrap_or_default();
         for capability in CAPABILITIES {
             put_missing(&mut capabilities, capability, &true);
         }
@@ -148,15 +147,13 @@ impl OurConf {
 
     /// The value of `clusterNetwork`, if it is a string.
     pub fn cluster_network(&self) -> Option<String> {
-        self.ours.read("clusterNetwork").ok().flatten()
+        self.ours.value_as("clusterNetwork")
     }
 
     /// The types of the plugins that other programs appended.
     pub fn follower_types(&self) -> Vec<String> {
         let types = self.followers.iter();
-        types
-            .filter_map(|plugin| plugin.read("type").ok().flatten())
-            .collect()
+        types.filter_map(|plugin| plugin.value_as("type")).collect()
     }
 
     /// Returns what the runtime passes to Jackfield on stdin (CNI 1.1.0 §3 "Deriving execution

@@ -100,3 +100,16 @@ fn first_few(names: &[String]) -> String {
         more => format!("{named} and {more} more"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_names_are_listed_and_the_others_counted() {
+        let names: Vec<String> = (1..=7).map(|number| format!("pod {number}")).collect();
+        let few = "pod 1, pod 2, pod 3, pod 4, pod 5";
+        assert_eq!(first_few(&names[..5]), few);
+        assert_eq!(first_few(&names), format!("{few} and 2 more"));
+    }
+}

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use nix::fcntl::OFlag;
 
 use super::{HostPaths, SetupError, manifest};
+use crate::regular_file::found;
 
 /// How long to wait for another process. When a DaemonSet replaces its pod, the previous
 /// installer ends within this time.
@@ -80,20 +81,14 @@ impl Drop for InstallLock {
 
 /// Makes sure that the runtime's directory exists. Returns whether this call created it.
 fn make_sure_of(dir: &Path, paths: &HostPaths) -> Result<bool, SetupError> {
-    match fs::metadata(dir) {
-        Ok(found) if found.is_dir() => Ok(false),
-        Ok(_) => {
-            let cause = io::Error::from(io::ErrorKind::NotADirectory);
-            Err(SetupError::io(dir, "read", cause))
-        }
-        Err(cause) if cause.kind() != io::ErrorKind::NotFound => {
-            Err(SetupError::io(dir, "read", cause))
-        }
-        Err(_) if !paths.is_apart() => Err(SetupError::NoConfDir(dir.to_owned())),
-        Err(_) => match fs::create_dir(dir) {
-            Ok(()) => Ok(true),
-            Err(cause) => Err(SetupError::io(dir, "created", cause)),
-        },
+    let failed = |action| move |cause| SetupError::io(dir, action, cause);
+    match found(fs::metadata(dir)).map_err(failed("read"))? {
+        Some(metadata) if metadata.is_dir() => Ok(false),
+        Some(_) => Err(failed("read")(io::ErrorKind::NotADirectory.into())),
+        None if !paths.is_apart() => Err(SetupError::NoConfDir(dir.to_owned())),
+        None => fs::create_dir(dir)
+            .map(|()| true)
+            .map_err(failed("created")),
     }
 }
 

@@ -12,7 +12,6 @@
 
 mod folder;
 
-use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -23,7 +22,7 @@ use super::error::ManifestError;
 use super::stage::{self, StagedFile};
 use super::{HostPaths, SetupError};
 use crate::cni::RawObject;
-use crate::regular_file;
+use crate::regular_file::{self, found};
 use folder::refuse_lost_copies;
 pub(super) use folder::{FOLDER, folder, forget_lock, lock, make_folder, undo_folder};
 
@@ -207,11 +206,10 @@ impl Manifest {
             return Ok(());
         }
         let failed = |cause| SetupError::io(&here, "read", cause);
-        let file = match regular_file::open(&here) {
-            Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(()),
-            file => file.map_err(failed)?,
+        let Some(file) = found(regular_file::open(&here)).map_err(failed)? else {
+            return Ok(());
         };
-        let found = file.metadata().map_err(failed)?;
+        let metadata = file.metadata().map_err(failed)?;
         let folder = folder(paths).join(BEFORE);
         make_folder(&folder)?;
         let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -222,8 +220,8 @@ impl Manifest {
             kept,
             // Drops the set-user-ID and set-group-ID bits, so that the restored file cannot run as
             // another user.
-            mode: found.mode() & 0o777,
-            owner: Some((found.uid(), found.gid())),
+            mode: metadata.mode() & 0o777,
+            owner: Some((metadata.uid(), metadata.gid())),
         });
         Ok(())
     }
@@ -266,11 +264,7 @@ impl Manifest {
 
 /// Reads a file, if it exists.
 fn read_if_any(file: &Path) -> Result<Option<Vec<u8>>, SetupError> {
-    match regular_file::read(file, MAX_FILE) {
-        Ok(text) => Ok(Some(text)),
-        Err(cause) if cause.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(cause) => Err(SetupError::io(file, "read", cause)),
-    }
+    found(regular_file::read(file, MAX_FILE)).map_err(|cause| SetupError::io(file, "read", cause))
 }
 
 /// The current time in seconds since the epoch.

@@ -23,8 +23,7 @@ impl Report {
     /// Makes a report that has no state yet.
     pub(super) fn new(options: &Options) -> Report {
         let template = options.template.as_ref();
-        let socket: Option<PathBuf> =
-            template.and_then(|template| template.read("agentSocket").ok().flatten());
+        let socket: Option<PathBuf> = template.and_then(|it| it.value_as("agentSocket"));
         Report {
             agent: Informant::at(&socket.unwrap_or_else(|| AGENT.into())),
             last: None,

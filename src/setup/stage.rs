@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
 use super::SetupError;
+use crate::regular_file::found;
 
 /// The prefix and suffix of the name of a staged file.
 const PREFIX: &str = ".jackfield-";
@@ -79,15 +80,9 @@ pub(super) fn remove_dir(path: &Path) -> Result<(), SetupError> {
 }
 
 fn removed(path: &Path, outcome: io::Result<()>) -> Result<(), SetupError> {
-    match outcome {
-        Err(cause) if cause.kind() != io::ErrorKind::NotFound => {
-            Err(SetupError::io(path, "removed", cause))
-        }
-        _ => {
-            sync_dir_of(path);
-            Ok(())
-        }
-    }
+    found(outcome).map_err(|cause| SetupError::io(path, "removed", cause))?;
+    sync_dir_of(path);
+    Ok(())
 }
 
 /// Removes the staged files that an earlier, interrupted run left in `dir`.

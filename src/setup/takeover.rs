@@ -92,9 +92,8 @@ pub fn read(
     let converted = convert::convert(paths, &runtime, &conf, daemon.as_ref());
     let (ours, mut remarks) = converted.map_err(|cause| SetupError::multus(&here, cause))?;
     let installed = OurConf::over(template.unwrap_or(&RawObject::new()), &ours).on_stdin();
-    if let Some(kubeconfig) = installed.read::<String>("kubeconfig").ok().flatten() {
-        remarks.push(TakeoverRemark::KubeconfigOfMultus(kubeconfig));
-    }
+    let kubeconfig = installed.value_as("kubeconfig");
+    remarks.extend(kubeconfig.map(TakeoverRemark::KubeconfigOfMultus));
     Ok(Takeover {
         file,
         ours,

@@ -13,7 +13,6 @@
 mod journal;
 
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 
 use super::binary::Content;
@@ -23,6 +22,7 @@ use super::manifest::Manifest;
 use super::stage::{self, StagedFile};
 use super::{HostPaths, NAME, Notice, Say, SetupError};
 use crate::cni::RawObject;
+use crate::regular_file::found;
 
 /// Uninstalls Jackfield.
 ///
@@ -191,14 +191,14 @@ fn remove_binary(paths: &HostPaths, manifest: &Manifest, say: Say<'_>) -> Result
         say(&Notice::Restored(manifest.binary.clone()));
         return Ok(());
     }
-    match Content::of(&here) {
-        Ok(content) if content == manifest.content => {
+    let content = found(Content::of(&here));
+    match content.map_err(|cause| SetupError::io(&here, "read", cause))? {
+        Some(content) if content == manifest.content => {
             stage::remove(&here)?;
             say(&Notice::Removed(manifest.binary.clone()));
         }
-        Ok(_) => say(&Notice::BinaryStays(manifest.binary.clone())),
-        Err(cause) if cause.kind() == io::ErrorKind::NotFound => {}
-        Err(cause) => return Err(SetupError::io(&here, "read", cause)),
+        Some(_) => say(&Notice::BinaryStays(manifest.binary.clone())),
+        None => {}
     }
     Ok(())
 }

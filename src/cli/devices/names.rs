@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::regular_file;
+use crate::regular_file::{self, found};
 
 /// The paths of the table in several distributions, in the order in which they are tried.
 const PLACES: [&str; 3] = [
@@ -30,13 +30,12 @@ pub(super) fn table() -> Result<Vec<u8>, UnreadableTable> {
 
 fn first(places: &[PathBuf]) -> Result<Vec<u8>, UnreadableTable> {
     for path in places {
-        match regular_file::read(path, LARGEST) {
-            Err(cause) if cause.kind() == io::ErrorKind::NotFound => {}
-            Err(cause) => {
-                let path = path.clone();
-                return Err(UnreadableTable { path, cause });
-            }
-            Ok(table) => return Ok(table),
+        let unreadable = |cause| UnreadableTable {
+            path: path.clone(),
+            cause,
+        };
+        if let Some(table) = found(regular_file::read(path, LARGEST)).map_err(unreadable)? {
+            return Ok(table);
         }
     }
     Ok(Vec::new())

@@ -12,7 +12,6 @@ use super::pages::Item;
 use super::server::{GROUP, JSON};
 use super::{ApiError, ApiServer};
 use crate::cluster::Census;
-use crate::cluster::census::CensusProblem;
 use crate::cluster::lookup::{LookupError, Place};
 use crate::npwg::{Definition, ObjectRef, RESOURCE_NAME_ANNOTATION};
 
@@ -159,8 +158,8 @@ impl ApiServer {
                 _ if census.definitions.len() == most => is_cut = true,
                 Ok(object) => census.definitions.push(object),
                 Err(error) => {
-                    let problem = CensusProblem::Definition(error);
-                    census.broken.push(problem.to_string());
+                    let problem = format!("NetworkAttachmentDefinition {error}");
+                    census.broken.push(problem);
                 }
             }
             !is_cut
@@ -170,8 +169,11 @@ impl ApiServer {
             Err(error) if !error.is_not_served() => return Err(error),
             _ => {}
         }
-        let cut = is_cut.then(|| CensusProblem::ManyDefinitions.to_string());
-        census.broken.extend(cut);
+        if is_cut {
+            census.broken.push(format!(
+                "the cluster has more than {most} definitions; the rest is not examined"
+            ));
+        }
         Ok(())
     }
 }

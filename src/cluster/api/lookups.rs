@@ -1,4 +1,4 @@
-//! Look-ups at the API server, without a cache.
+//! Look-ups at the API server, without a cache, and the census.
 
 use std::path::Path;
 use std::rc::Rc;
@@ -12,6 +12,7 @@ use super::server::{GROUP, pod_path};
 use super::slices::{SliceObject, SliceView};
 use super::{ApiError, ApiServer};
 use crate::cluster::lookup::{LookupError, Place};
+use crate::cluster::{Census, PodName};
 use crate::kubelet::PodResources;
 use crate::npwg::{Definition, IpamClaim, ObjectRef};
 
@@ -58,5 +59,36 @@ impl Lookup for ApiServer {
             Err(error) if !error.is_not_served() => Err(error),
             _ => Ok(slices),
         }
+    }
+}
+
+impl ApiServer {
+    /// Lists the pods of a node, without pods that have ended or use the host's network. Adds all
+    /// definitions if `with_definitions` is set.
+    pub(super) async fn census(
+        &self,
+        node: &str,
+        with_definitions: bool,
+    ) -> Result<Census, ApiError> {
+        let mut census = Census {
+            node: node.to_owned(),
+            ..Census::default()
+        };
+        let take = |item: Item<'_>| {
+            let read = item.object().ok().zip(item.read::<PodObject>());
+            if let Some((name, view)) = read.map(|(name, pod)| (name, PodView::from(pod)))
+                && !view.is_unattached
+            {
+                census
+                    .pods
+                    .push(PodName::of(&name, Some(view.identity.uid)));
+            }
+            true
+        };
+        self.list(&Objects::pods(node), take).await?;
+        if with_definitions {
+            self.add_definitions(&mut census, usize::MAX).await?;
+        }
+        Ok(census)
     }
 }

@@ -1,10 +1,9 @@
 //! Why a message cannot be read or sent.
 
-mod words;
-
 use std::io;
 
-use crate::diagnostic;
+use super::VERSION;
+use crate::diagnostic::{self, Problem};
 
 /// Why a message cannot be read or sent.
 #[derive(Debug, thiserror::Error)]
@@ -42,5 +41,68 @@ impl FrameError {
     pub fn is_late(&self) -> bool {
         use io::ErrorKind::{TimedOut, WouldBlock};
         matches!(self, FrameError::Io(error) if matches!(error.kind(), TimedOut | WouldBlock))
+    }
+}
+
+impl Problem for FrameError {
+    fn words(&self) -> String {
+        match self {
+            Self::Io(source) => source.to_string(),
+            Self::Foreign => "it sent a message that is not Jackfield's".to_owned(),
+            Self::Version(theirs) => {
+                format!("it speaks version {theirs}, but this release speaks version {VERSION}")
+            }
+            Self::TooLarge { length, limit } => {
+                format!("a message has {length} bytes, but only {limit} are allowed")
+            }
+            Self::Definitions(limit) => {
+                format!("the pod's definitions have more than {limit} bytes together")
+            }
+            Self::Json(source) => format!("a message cannot be read ({source})"),
+        }
+    }
+
+    fn remedy(&self) -> Option<String> {
+        let remedy = match self {
+            Self::Io(_) | Self::Foreign | Self::TooLarge { .. } => return None,
+            Self::Version(_) => "use the same release of plugin and agent",
+            Self::Definitions(_) => "make them smaller or select fewer",
+            Self::Json(_) => "use the same release of plugin and agent",
+        };
+        Some(remedy.to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_error_says_what_came_and_what_to_do() {
+        for (error, line) in [
+            (
+                FrameError::Foreign,
+                "it sent a message that is not Jackfield's",
+            ),
+            (
+                FrameError::Version(2),
+                "it speaks version 2, but this release speaks version 1; use the same release of \
+                 plugin and agent",
+            ),
+            (
+                FrameError::TooLarge {
+                    length: 8,
+                    limit: 7,
+                },
+                "a message has 8 bytes, but only 7 are allowed",
+            ),
+            (
+                FrameError::Definitions(7),
+                "the pod's definitions have more than 7 bytes together; make them smaller or \
+                 select fewer",
+            ),
+        ] {
+            assert_eq!(error.to_string(), line);
+        }
     }
 }

@@ -4,8 +4,9 @@
 use super::*;
 use crate::cluster::publication::MAX_EVENTS;
 use crate::cluster::{ClaimStatus, ClaimedDevice, Event, NetworkData};
+use crate::cni::Dns;
 use crate::golden;
-use crate::npwg::{StatusDns, StatusEntry};
+use crate::npwg::StatusEntry;
 
 fn publication(name: &str) -> Publication {
     let pod = PodName {
@@ -21,7 +22,7 @@ fn list(owed: &OwedWrites) -> Vec<OwedWrite> {
     let names = owed.names().unwrap();
     let read = names.iter().filter_map(|name| owed.read(name).ok()?);
     let mut list: Vec<OwedWrite> = read.collect();
-    list.sort_by(OwedWrite::by_age);
+    list.sort_by_cached_key(|write| (write.of_this_boot, write.file.clone()));
     list
 }
 
@@ -159,10 +160,11 @@ pub(in crate::cluster) fn example_without_claims() -> Publication {
         mac: Some("02:00:00:00:00:01".to_owned()),
         mtu: Some(1500),
         default: true,
-        dns: Some(StatusDns {
+        dns: Some(Dns {
             nameservers: vec!["10.1.0.1".to_owned()],
             domain: Some("d".to_owned()),
             search: vec!["s".to_owned()],
+            options: Vec::new(),
         }),
         default_route: Some(vec!["10.1.0.1".to_owned()]),
         device_info: Some(serde_json::json!({"type": "pci", "version": "1.1.0"})),

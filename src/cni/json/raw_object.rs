@@ -35,7 +35,6 @@ type Entry = (Box<str>, Box<RawValue>);
 
 impl RawObject {
     /// An object without keys.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
@@ -76,7 +75,6 @@ impl RawObject {
     }
 
     /// The value of a key; `None` when it is `null` or missing.
-    #[must_use]
     pub fn get(&self, key: &str) -> Option<&RawValue> {
         self.last(key).filter(|value| value.get() != "null")
     }
@@ -85,7 +83,6 @@ impl RawObject {
     ///
     /// `cni.dev/valid-attachments` needs this distinction: `null` is an empty list, but without the
     /// key there is no list.
-    #[must_use]
     pub fn contains(&self, key: &str) -> bool {
         self.last(key).is_some()
     }
@@ -102,6 +99,11 @@ impl RawObject {
     /// [`JsonError::Key`] with the key and the value when the value is not a `T`.
     pub fn read<'a, T: Deserialize<'a>>(&'a self, key: &str) -> Result<Option<T>, JsonError> {
         self.get(key).map(|value| read(key, value)).transpose()
+    }
+
+    /// The value of a key, if it is a `T`; `None` also when it is `null` or missing.
+    pub fn value_as<'a, T: Deserialize<'a>>(&'a self, key: &str) -> Option<T> {
+        self.read(key).ok().flatten()
     }
 
     /// The value of a key as a string; `None` when it is empty, `null` or missing.
@@ -156,13 +158,11 @@ impl RawObject {
     }
 
     /// Whether the object has no keys.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
     /// The number of keys, including duplicates.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.entries.len()
     }

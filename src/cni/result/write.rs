@@ -25,18 +25,6 @@ impl Serialize for CniResult {
 /// A part of a result and the version in which to write it.
 struct In<'a, T>(Version, &'a T);
 
-/// A list and the version in which to write it.
-struct List<'a, T>(Version, &'a [T]);
-
-impl<'a, T> Serialize for List<'a, T>
-where
-    In<'a, T>: Serialize,
-{
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.1.iter().map(|element| In(self.0, element)))
-    }
-}
-
 impl Serialize for In<'_, CniResult> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self(version, result) = *self;
@@ -147,6 +135,6 @@ fn list<'a, T, M: SerializeMap>(
 where
     In<'a, T>: Serialize,
 {
-    let list = Some(list).filter(|list| !list.is_empty());
-    option(map, key, list.map(|list| List(version, list)))
+    let list: Vec<In<'a, T>> = list.iter().map(|element| In(version, element)).collect();
+    option(map, key, Some(list).filter(|list| !list.is_empty()))
 }

@@ -45,7 +45,7 @@ impl Selection {
                 let selection = unambiguous(raw.get(), &[])
                     .map_err(ElementError::from)
                     .and_then(|()| read(&object, namespace, dialect));
-                (object.read("name").ok().flatten(), selection)
+                (object.value_as("name"), selection)
             }
             Err(_) => {
                 let error = JsonError::key("networks", raw.get(), "expected an object with a name");
@@ -55,14 +55,22 @@ impl Selection {
     }
 }
 
+/// Reads the keys of an element.
+///
+/// Some programs write `""`, `[]` or `{}` for an absent request, and Multus treats these values as
+/// absent. Only an empty `default-route` has a meaning.
 fn read(object: &RawObject, namespace: &str, dialect: Dialect) -> Result<Selection, ElementError> {
-    let interface = match text(object, "interface")? {
+    let interface = match object.read_text("interface")? {
         Some(name) => Some(name),
-        None => text(object, "interfaceRequest")?,
+        None => object.read_text("interfaceRequest")?,
     };
     let interface = interface.map(|name| name.parse());
-    let mac = text(object, "mac")?.map(|mac| RequestedMac::parse(&mac, dialect));
-    let guid = text(object, "infiniband-guid")?.map(|guid| guid.parse());
+    let mac = object
+        .read_text("mac")?
+        .map(|mac| RequestedMac::parse(&mac, dialect));
+    let guid = object
+        .read_text("infiniband-guid")?
+        .map(|guid| guid.parse());
     let bandwidth = object.read::<RawObject>("bandwidth")?;
     let bandwidth = bandwidth.map(|bandwidth| Bandwidth::read(&bandwidth));
     let ports = list(object, "portMappings", MAX_PORT_MAPPINGS)?.unwrap_or_default();
@@ -83,17 +91,9 @@ fn read(object: &RawObject, namespace: &str, dialect: Dialect) -> Result<Selecti
         cni_args,
         default_route: default_route(object)?,
         ipam_claim: ipam_claim(object)?,
-        device_id: text(object, "deviceID")?,
+        device_id: object.read_text("deviceID")?,
         unknown_keys: unknown_keys(object, &ports),
     })
-}
-
-/// Returns the string value of a key; `None` if the key is absent or the string is empty.
-///
-/// Some programs write `""`, `[]` or `{}` for an absent request, and Multus treats these values as
-/// absent. Only an empty `default-route` has a meaning.
-fn text(object: &RawObject, key: &str) -> Result<Option<String>, ElementError> {
-    Ok(object.read::<String>(key)?.filter(|text| !text.is_empty()))
 }
 
 /// Reads the list under a key. Refuses more than `limit` elements.
@@ -136,8 +136,8 @@ fn unknown_keys(object: &RawObject, ports: &[RawObject]) -> Vec<String> {
 }
 
 fn network(object: &RawObject, namespace: &str) -> Result<ObjectRef, ElementError> {
-    let own_namespace = text(object, "namespace")?;
-    let name = text(object, "name")?.ok_or(ElementError::NoName)?;
+    let own_namespace = object.read_text("namespace")?;
+    let name = object.read_text("name")?.ok_or(ElementError::NoName)?;
     Ok(ObjectRef::new(
         own_namespace.as_deref().unwrap_or(namespace),
         &name,
@@ -178,7 +178,7 @@ fn is_of_a_host(address: &IpAddr) -> bool {
 }
 
 fn ipam_claim(object: &RawObject) -> Result<Option<String>, ElementError> {
-    match text(object, "ipam-claim-reference")? {
+    match object.read_text("ipam-claim-reference")? {
         Some(name) if !is_subdomain(&name) => Err(ElementError::Claim(excerpt(&name).into_owned())),
         name => Ok(name),
     }

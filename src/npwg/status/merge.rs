@@ -24,7 +24,6 @@ use crate::cni::json::{Members, check, raw};
 ///
 /// The merge discards an existing value that is not a list of objects, because that value violates
 /// the specification.
-#[must_use]
 pub fn merge_status(existing: Option<&str>, ours: &[StatusEntry]) -> String {
     let existing: Vec<RawObject> = existing
         .and_then(|text| check(text.as_bytes()).ok())
@@ -33,7 +32,7 @@ pub fn merge_status(existing: Option<&str>, ours: &[StatusEntry]) -> String {
     let subjects: Vec<StatusEntry> = existing.iter().map(subject).collect();
     let earlier: HashSet<String> = existing
         .iter()
-        .filter_map(|old| old.read::<Vec<String>>(ATTACHED).ok().flatten())
+        .filter_map(|old| old.value_as::<Vec<String>>(ATTACHED))
         .flatten()
         .collect();
     let mut taken = vec![false; existing.len()];
@@ -70,10 +69,9 @@ pub fn merge_status(existing: Option<&str>, ours: &[StatusEntry]) -> String {
 
 /// The keys that identify an existing entry.
 fn subject(old: &RawObject) -> StatusEntry {
-    let text = |key: &str| old.read::<String>(key).ok().flatten();
     StatusEntry {
-        name: text("name").unwrap_or_default(),
-        interface: text("interface").filter(|name| !name.is_empty()),
+        name: old.value_as("name").unwrap_or_default(),
+        interface: old.read_text("interface").ok().flatten(),
         default: old.read("default") == Ok(Some(true)),
         ..StatusEntry::default()
     }

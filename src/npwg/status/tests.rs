@@ -156,7 +156,7 @@ fn an_entry_of_another_writer_is_read_leniently() {
         read,
         StatusEntry {
             name: "x".to_owned(),
-            dns: Some(StatusDns::default()),
+            dns: Some(Dns::default()),
             ..StatusEntry::default()
         }
     );

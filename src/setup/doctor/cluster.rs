@@ -8,17 +8,6 @@ use crate::operation::Context;
 use crate::request::Source;
 use crate::setup::version;
 
-/// How the agent differs from this process.
-#[derive(Debug, thiserror::Error)]
-enum OtherAgent {
-    /// The agent serves a different node.
-    #[error("the agent serves node {theirs}, but this is node {ours}")]
-    Node { theirs: String, ours: String },
-    /// The agent has a different release.
-    #[error("the agent has release {theirs}, but this is release {ours}")]
-    Release { theirs: String, ours: String },
-}
-
 /// Requests the pods of this node and all definitions. Returns `None` if the source gives no
 /// answer.
 pub(super) fn look(
@@ -42,7 +31,7 @@ pub(super) fn look(
     };
     for line in &census.broken {
         let remedy = "correct the object or file, if one is named; Jackfield cannot use it";
-        findings.add(&about, line.clone(), remedy);
+        findings.add(&about, line, remedy);
     }
     if let Some(theirs) = &census.version {
         agent(&about, theirs, &census, &mut findings);
@@ -52,8 +41,8 @@ pub(super) fn look(
                 "set --node or NODE_NAME of the agent to {ours}; or, if this node's name is \
                  {theirs}, give --node {theirs} to this command"
             );
-            let (theirs, ours) = (theirs.clone(), ours.clone());
-            findings.add(&about, OtherAgent::Node { theirs, ours }, remedy);
+            let problem = format!("the agent serves node {theirs}, but this is node {ours}");
+            findings.add(&about, problem, remedy);
         }
     }
     let source = match (&census.version, source) {
@@ -74,14 +63,14 @@ fn agent(
 ) {
     let ours = version().to_string();
     if *theirs != ours {
-        let theirs = theirs.to_owned();
+        let problem = format!("the agent has release {theirs}, but this is release {ours}");
         let remedy = "install the same release of the agent and of this program, unless an upgrade \
                       is in progress";
-        findings.add(&about, OtherAgent::Release { theirs, ours }, remedy);
+        findings.add(&about, problem, remedy);
     }
     if let Some(cause) = &census.unreachable {
         let remedy = "find in the agent's log why the API server does not answer";
-        findings.add(about, cause.clone(), remedy);
+        findings.add(about, cause, remedy);
     } else if !census.listed {
         findings.add(
             about,
@@ -89,33 +78,5 @@ fn agent(
             "read the agent's log; the cause is the API server, the agent's token or \
              deploy/rbac.yaml",
         );
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn problems_have_their_words() {
-        let (theirs, ours) = (|| "a".to_owned(), || "b".to_owned());
-        for (problem, expected) in [
-            (
-                OtherAgent::Node {
-                    theirs: theirs(),
-                    ours: ours(),
-                },
-                "the agent serves node a, but this is node b",
-            ),
-            (
-                OtherAgent::Release {
-                    theirs: theirs(),
-                    ours: ours(),
-                },
-                "the agent has release a, but this is release b",
-            ),
-        ] {
-            assert_eq!(problem.to_string(), expected);
-        }
     }
 }

@@ -5,12 +5,11 @@ use std::path::{Path, PathBuf};
 use super::{Findings, Options};
 use crate::cluster::conf_dir;
 use crate::cni::RawObject;
-use crate::diagnostic::Problem;
 use crate::request::{NodeConfigError, Request, RequestError};
+use crate::setup::about_the_node;
 use crate::setup::conf::{OurConf, put};
 use crate::setup::directory::{Directory, NAMES};
 use crate::setup::manifest::Manifest;
-use crate::setup::request::about_the_node;
 
 /// Keys with paths. The other checks can use them even if the value of another key is wrong.
 const PATH_KEYS: [&str; 10] = [
@@ -37,29 +36,6 @@ pub(super) struct UsableConfiguration {
     pub(super) is_whole: bool,
 }
 
-/// The node configuration is invalid.
-#[derive(Debug)]
-struct Invalid(RequestError);
-
-impl Problem for Invalid {
-    fn words(&self) -> String {
-        match &self.0 {
-            RequestError::Config(NodeConfigError::Value { key, value, .. }) => {
-                format!("key {key} of the node configuration is {value}")
-            }
-            cause => cause.to_string(),
-        }
-    }
-
-    fn remedy(&self) -> Option<String> {
-        Some(match &self.0 {
-            // The cause of this error contains the remedy.
-            RequestError::Config(NodeConfigError::Value { cause, .. }) => cause.to_string(),
-            _ => "correct it".to_owned(),
-        })
-    }
-}
-
 /// Reads the configuration. If the configuration is missing or invalid, falls back to the paths in
 /// the copy beside the manifest, then to the paths in the configuration itself, then to the default
 /// paths.
@@ -75,7 +51,7 @@ pub(super) fn read(options: &Options, mut findings: Findings<'_>) -> Option<Usab
                     is_whole: true,
                 });
             }
-            Err(cause) => findings.add_problem(file.display(), Invalid(cause)),
+            Err(cause) => invalid(&file, cause, &mut findings),
         }
     }
     let installed = Manifest::conf(&options.paths).ok().flatten();
@@ -90,6 +66,17 @@ pub(super) fn read(options: &Options, mut findings: Findings<'_>) -> Option<Usab
     })
 }
 
+/// Reports an invalid configuration. For an invalid value, the cause contains the remedy.
+fn invalid(file: &Path, error: RequestError, findings: &mut Findings<'_>) {
+    match error {
+        RequestError::Config(NodeConfigError::Value { key, value, cause }) => {
+            let problem = format!("key {key} of the node configuration is {value}");
+            findings.add(file.display(), problem, cause);
+        }
+        error => findings.add(file.display(), error, "correct it"),
+    }
+}
+
 /// Finds the file of the configuration, and what the runtime would pass from this file to Jackfield
 /// on stdin.
 fn find(options: &Options, findings: &mut Findings<'_>) -> (PathBuf, Option<RawObject>) {
@@ -102,7 +89,7 @@ fn find(options: &Options, findings: &mut Findings<'_>) -> (PathBuf, Option<RawO
                 return (file.clone(), Some(ours.map_or(object, |it| it.on_stdin())));
             }
             Ok(Err(cause)) => findings.add(file.display(), cause, "correct it"),
-            Err(cause) => findings.add_problem(file.display(), cause),
+            Err(cause) => findings.add_problem(file.display(), &cause),
         }
         return (file.clone(), None);
     }
@@ -110,7 +97,7 @@ fn find(options: &Options, findings: &mut Findings<'_>) -> (PathBuf, Option<RawO
     let directory = match Directory::read(paths, &paths.conf_dir) {
         Ok(directory) => directory,
         Err(error) => {
-            findings.add_problem(paths.conf_dir.display(), error);
+            findings.add_problem(paths.conf_dir.display(), &error);
             return (default, None);
         }
     };
@@ -119,7 +106,7 @@ fn find(options: &Options, findings: &mut Findings<'_>) -> (PathBuf, Option<RawO
     }
     if let Some((file, cause)) = directory.broken_ours() {
         let remedy = "correct it, or run jackfield install, which writes it again";
-        findings.add(file.display(), cause.clone(), remedy);
+        findings.add(file.display(), cause, remedy);
     } else {
         findings.add(
             paths.conf_dir.display(),
@@ -134,7 +121,7 @@ fn warn(file: &Path, request: &Request, findings: &mut Findings<'_>) {
     let config = &request.config;
     for warning in &config.warnings {
         let remedy = "correct the key, or remove it; docs/configuration.md lists all keys";
-        findings.add(file.display(), warning.clone(), remedy);
+        findings.add(file.display(), warning, remedy);
     }
     if let Some(indicator) = &config.readiness_indicator
         && !indicator.exists()
@@ -154,7 +141,7 @@ fn warn(file: &Path, request: &Request, findings: &mut Findings<'_>) {
 fn paths_of(conf: &RawObject) -> RawObject {
     let mut paths = RawObject::new();
     for key in PATH_KEYS {
-        let path: Option<String> = conf.read(key).ok().flatten();
+        let path: Option<String> = conf.value_as(key);
         if let Some(path) = path.filter(|path| path.starts_with('/')) {
             put(&mut paths, key, &path);
         }
@@ -173,8 +160,8 @@ fn completed(mut conf: RawObject) -> RawObject {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::diagnostic::line;
     use crate::request::ValueError;
+    use crate::setup::doctor::{Check, Diagnosis};
 
     #[test]
     fn an_invalid_value_has_a_separate_remedy() {
@@ -183,9 +170,11 @@ mod tests {
             value: "7".to_owned(),
             cause: Box::new(ValueError::Choice(vec!["strict", "off"])),
         };
-        assert_eq!(
-            line(&Invalid(RequestError::Config(value))),
-            "key verify of the node configuration is 7; use one of strict, off"
-        );
+        let mut diagnosis = Diagnosis::new("n");
+        let mut findings = diagnosis.of(Check::Configuration);
+        invalid(Path::new("/conf"), value.into(), &mut findings);
+        let found = &diagnosis.findings[0];
+        assert_eq!(found.finding, "key verify of the node configuration is 7");
+        assert_eq!(found.remedy, "use one of strict, off");
     }
 }

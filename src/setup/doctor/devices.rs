@@ -2,15 +2,13 @@
 //! devices that no DEL could restore, and the kernel's RDMA mode.
 
 use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use device_info::{Inventory, Sysfs};
 
-use super::Findings;
+use super::{AS_ROOT, Findings};
 use crate::allocation::{Checkpoint, CheckpointCause};
-use crate::cluster::PodName;
-use crate::kernel::{KernelError, devices_in_all_namespaces};
+use crate::kernel::devices_in_all_namespaces;
 use crate::kubelet;
 use crate::operation::Context;
 use crate::operation::devices::orphans::orphans;
@@ -23,34 +21,6 @@ const RDMA: &str = "rdma";
 const RDMA_MODE: &str = "module/ib_core/parameters/netns_mode";
 /// The pod and the resource in a test request to kubelet. Neither exists, so the answer is short.
 const NO_POD: (&str, &str, &str) = ("jackfield", "doctor", "jackfield.io/none");
-
-/// What is wrong with a device, or with the kernel's support for devices.
-#[derive(Debug, thiserror::Error)]
-enum DeviceCheckProblem {
-    /// The network namespaces cannot be searched for virtual functions.
-    #[error("cannot find out whether unused virtual functions are in a network namespace: {0}")]
-    NoNamespaces(KernelError),
-    /// A DEL could not restore the device.
-    #[error(
-        "it differs from its state before {} had it: {}",
-        pod.as_ref().map_or_else(|| "a pod".to_owned(), |pod| format!("pod {pod}")),
-        causes.join(", ")
-    )]
-    Unrestored {
-        /// The pod that had the device, if it is known.
-        pod: Option<PodName>,
-        /// Why a DEL could not restore the settings, one line per setting.
-        causes: Vec<String>,
-    },
-    /// The kernel does not support RDMA.
-    #[error("its plugin rdma needs RDMA, but {file}: {cause}")]
-    NoRdma {
-        /// The file of the RDMA mode.
-        file: PathBuf,
-        /// Why the file cannot be read.
-        cause: io::Error,
-    },
-}
 
 /// Checks devices. Requires kubelet's socket only if a network may use devices, and RDMA only if a
 /// network uses the plugin `rdma`.
@@ -83,16 +53,15 @@ fn orphaned(context: &Context<'_>, findings: &mut Findings<'_>) {
     match orphans(&inventory, &users, devices_in_all_namespaces) {
         Ok(orphans) => {
             for orphan in orphans {
-                findings.add_problem(format!("device {}", orphan.address), orphan);
+                findings.add_problem(format!("device {}", orphan.address), &orphan);
             }
         }
         Err(error) => {
-            let problem = DeviceCheckProblem::NoNamespaces(error);
-            findings.add(
-                root.display(),
-                problem,
-                "run doctor as root on the node itself",
+            let problem = format!(
+                "cannot find out whether unused virtual functions are in a network namespace: \
+                 {error}"
             );
+            findings.add(root.display(), problem, AS_ROOT);
         }
     }
 }
@@ -100,13 +69,16 @@ fn orphaned(context: &Context<'_>, findings: &mut Findings<'_>) {
 /// Finds devices that no DEL could restore.
 fn unrestored(context: &Context<'_>, findings: &mut Findings<'_>) {
     for device in otherwise(context) {
-        let (pod, causes) = (device.pod, device.causes);
+        let pod = device
+            .pod
+            .map_or_else(|| "a pod".to_owned(), |pod| format!("pod {pod}"));
+        let causes = device.causes.join(", ");
+        let problem = format!("it differs from its state before {pod} had it: {causes}");
         let remedy = format!(
             "rebind it through /sys/bus/pci/drivers/{}/unbind and bind; the next ADD with this \
              device tries again to restore it",
             device.before.driver.as_deref().unwrap_or("DRIVER")
         );
-        let problem = DeviceCheckProblem::Unrestored { pod, causes };
         findings.add(&device.before, problem, remedy);
     }
 }
@@ -130,7 +102,7 @@ fn checkpoint(context: &Context<'_>, is_needed: bool, findings: &mut Findings<'_
     match Checkpoint::read(file) {
         // Kubelet writes the checkpoint when a device plugin has its first device.
         Err(error) if error.cause == CheckpointCause::Missing && !is_needed => {}
-        Err(error) => findings.add_problem(file.display(), error),
+        Err(error) => findings.add_problem(file.display(), &error),
         Ok(_) => {}
     }
 }
@@ -148,25 +120,15 @@ fn exclusive(context: &Context<'_>, label: &str, findings: &mut Findings<'_>) {
              system set netns exclusive` while no pod has a network namespace",
         ),
         Err(cause) => {
-            let remedy = "load the module ib_core with the driver of the device";
-            findings.add(about, DeviceCheckProblem::NoRdma { file, cause }, remedy);
+            let problem = format!(
+                "its plugin rdma needs RDMA, but {}: {cause}",
+                file.display()
+            );
+            findings.add(
+                about,
+                problem,
+                "load the module ib_core with the driver of the device",
+            );
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_unrestored_device_has_its_words() {
-        let problem = DeviceCheckProblem::Unrestored {
-            pod: None,
-            causes: vec!["a".to_owned(), "b".to_owned()],
-        };
-        assert_eq!(
-            problem.to_string(),
-            "it differs from its state before a pod had it: a, b"
-        );
     }
 }

@@ -2,11 +2,10 @@
 
 use std::fmt;
 
-use serde::ser::SerializeStruct;
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 use crate::cluster::{CheckFigure, Examination};
-use crate::diagnostic::{Diagnostic, Problem};
+use crate::diagnostic::Problem;
 use crate::journal::{Exclusive, Sandbox};
 
 /// A check of the doctor.
@@ -61,39 +60,16 @@ impl fmt::Display for Check {
 const MOST: usize = 1000;
 
 /// A problem that a check found.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 pub struct Finding {
     /// The check.
     pub check: Check,
-    /// The problem, and the file, network or pod that has it.
-    pub diagnostic: Diagnostic,
-}
-
-/// Writes the keys `check`, `about`, `finding` and `remedy`.
-impl Serialize for Finding {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Diagnostic { place, problem } = &self.diagnostic;
-        let mut keys = serializer.serialize_struct("Finding", 4)?;
-        keys.serialize_field("check", &self.check)?;
-        keys.serialize_field("about", place)?;
-        keys.serialize_field("finding", &problem.words())?;
-        keys.serialize_field("remedy", &problem.remedy().unwrap_or_default())?;
-        keys.end()
-    }
-}
-
-/// A problem and its remedy.
-#[derive(Debug)]
-struct Advised<W, R>(W, R);
-
-impl<W: fmt::Debug + fmt::Display, R: fmt::Debug + fmt::Display> Problem for Advised<W, R> {
-    fn words(&self) -> String {
-        self.0.to_string()
-    }
-
-    fn remedy(&self) -> Option<String> {
-        Some(self.1.to_string())
-    }
+    /// The file, network or pod that has the problem.
+    pub about: String,
+    /// What is wrong.
+    pub finding: String,
+    /// What to do; empty if there is no remedy.
+    pub remedy: String,
 }
 
 /// The outcome of all checks.
@@ -180,35 +156,36 @@ pub(super) struct Findings<'a> {
 }
 
 impl Findings<'_> {
-    /// Adds a problem at a place, with its remedy.
-    pub(super) fn add(
-        &mut self,
-        place: impl fmt::Display,
-        wrong: impl fmt::Debug + fmt::Display + 'static,
-        remedy: impl fmt::Debug + fmt::Display + 'static,
-    ) {
-        self.add_problem(place, Advised(wrong, remedy));
+    /// Adds a problem.
+    pub(super) fn add_problem(&mut self, about: impl fmt::Display, problem: &dyn Problem) {
+        let remedy = problem.remedy().unwrap_or_default();
+        self.add(about, problem.words(), remedy);
     }
 
-    /// Adds a problem. If the check already has [`MOST`] findings, adds one last finding, which
-    /// says that the others are left out.
-    pub(super) fn add_problem(
+    /// Adds what is wrong at a place, and its remedy. If the check already has [`MOST`] findings,
+    /// adds one last finding, which says that the others are left out.
+    pub(super) fn add(
         &mut self,
-        place: impl fmt::Display,
-        problem: impl Problem + 'static,
+        about: impl fmt::Display,
+        wrong: impl fmt::Display,
+        remedy: impl fmt::Display,
     ) {
-        let others = format!(
-            "there are more than {MOST} findings of this check, and the others are left out"
-        );
-        let others = Advised(others, "correct these, then run doctor again");
-        let diagnostic = match self.diagnosis.count(self.check) {
-            0..MOST => Diagnostic::new(place, problem),
-            MOST => Diagnostic::new(place, others),
+        let (wrong, remedy) = match self.diagnosis.count(self.check) {
+            0..MOST => (wrong.to_string(), remedy.to_string()),
+            MOST => (
+                format!(
+                    "there are more than {MOST} findings of this check, and the others are left out"
+                ),
+                "correct these, then run doctor again".to_owned(),
+            ),
             _ => return,
         };
-        let check = self.check;
-        let finding = Finding { check, diagnostic };
-        self.diagnosis.findings.push(finding);
+        self.diagnosis.findings.push(Finding {
+            check: self.check,
+            about: about.to_string(),
+            finding: wrong,
+            remedy,
+        });
     }
 
     /// Notes what the check examined, unless the check has findings.
@@ -232,16 +209,15 @@ impl Findings<'_> {
         let header = &sandbox.header;
         for attachment in &header.attachments {
             let uses = Exclusive::of(attachment).into_iter();
-            self.diagnosis
-                .exclusive_uses
-                .extend(uses.map(|what| ExclusiveUse {
-                    what: what.to_string(),
-                    segment: what.segment().map(ToString::to_string),
-                    pod: header.pod.as_ref().map(ToString::to_string),
-                    container: header.container.to_string(),
-                    network: attachment.label.clone(),
-                    interface: attachment.ifname.to_string(),
-                }));
+            let uses = uses.map(|what| ExclusiveUse {
+                what: what.to_string(),
+                segment: what.segment().map(ToString::to_string),
+                pod: header.pod.as_ref().map(ToString::to_string),
+                container: header.container.to_string(),
+                network: attachment.label.clone(),
+                interface: attachment.ifname.to_string(),
+            });
+            self.diagnosis.exclusive_uses.extend(uses);
         }
     }
 }
@@ -267,12 +243,11 @@ mod tests {
     fn the_last_finding_says_that_others_are_left_out() {
         let mut diagnosis = Diagnosis::new("n");
         for _ in 0..1500 {
-            diagnosis.of(Check::Cluster).add_problem("a", Full);
+            diagnosis.of(Check::Cluster).add_problem("a", &Full);
         }
         assert_eq!(diagnosis.findings.len(), 1001);
-        let last = &diagnosis.findings[1000].diagnostic;
-        assert!(last.problem.words().contains("left out"));
-        diagnosis.of(Check::Journal).add_problem("a", Full);
+        assert!(diagnosis.findings[1000].finding.contains("left out"));
+        diagnosis.of(Check::Journal).add_problem("a", &Full);
         assert_eq!(
             diagnosis.count(Check::Journal),
             1,
@@ -283,7 +258,7 @@ mod tests {
     #[test]
     fn a_finding_keeps_its_keys() {
         let mut diagnosis = Diagnosis::new("n");
-        diagnosis.of(Check::Journal).add_problem("/a", Full);
+        diagnosis.of(Check::Journal).add_problem("/a", &Full);
         assert_eq!(
             serde_json::to_string(&diagnosis.findings).unwrap(),
             r#"[{"check":"journal","about":"/a","finding":"the disk is full; really","remedy":"free space there"}]"#
@@ -297,8 +272,8 @@ mod tests {
     #[test]
     fn every_check_counts_its_findings_even_if_there_are_none() {
         let mut diagnosis = Diagnosis::new("n");
-        diagnosis.of(Check::Owed).add_problem("/a", Full);
-        diagnosis.of(Check::Owed).add_problem("/b", Full);
+        diagnosis.of(Check::Owed).add_problem("/a", &Full);
+        diagnosis.of(Check::Owed).add_problem("/b", &Full);
         let checks = diagnosis.examination().checks;
         let of = |name: &str| checks.iter().find(|it| it.check == name).unwrap().findings;
         assert_eq!((of("owed"), of("journal"), of("privileges")), (2, 0, 0));

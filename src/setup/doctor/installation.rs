@@ -7,33 +7,7 @@ use super::{Findings, Options};
 use crate::setup::guard::REPAIRS;
 use crate::setup::manifest::Manifest;
 use crate::setup::plan::{self, NodeDirectories, Outlook};
-use crate::setup::problem::NoNetwork;
 use crate::setup::{HostPaths, SetupError, binary, version};
-
-/// What is wrong with an installation.
-#[derive(Debug, thiserror::Error)]
-enum InstallationProblem {
-    /// There is no cluster network.
-    #[error("no configuration of the cluster network: {0}")]
-    NoNetwork(NoNetwork),
-    /// Users other than root can write to a path with this mode.
-    #[error("users other than root can write there (mode {0:o}), and so decide what runs as root")]
-    Writable(u32),
-    /// The installed release differs from this release.
-    #[error("it is release {installed}, but this is release {ours}")]
-    OtherRelease {
-        /// The installed release.
-        installed: semver::Version,
-        /// This release.
-        ours: semver::Version,
-    },
-    /// The installer made repairs within the last 10 minutes.
-    #[error(
-        "repaired {count} times within the last 10 minutes{}",
-        if *count >= REPAIRS { ", which is the limit" } else { "" }
-    )]
-    Repaired { count: usize },
-}
 
 /// Checks the runtime's directory and the binary.
 pub(super) fn look(options: &Options, mut findings: Findings<'_>) {
@@ -41,7 +15,7 @@ pub(super) fn look(options: &Options, mut findings: Findings<'_>) {
     let manifest = match Manifest::read(&paths) {
         Ok(manifest) => manifest,
         Err(error) => {
-            findings.add_problem(paths.conf_dir.display(), error);
+            findings.add_problem(paths.conf_dir.display(), &error);
             None
         }
     };
@@ -63,7 +37,7 @@ pub(super) fn look(options: &Options, mut findings: Findings<'_>) {
         );
     }
     if let Err(error) = binary::check_machine(&paths, None) {
-        findings.add_problem(paths.binary().display(), error);
+        findings.add_problem(paths.binary().display(), &error);
     }
     let by = manifest.map_or_else(
         || "by hand".to_owned(),
@@ -81,7 +55,7 @@ fn directories(paths: &HostPaths, manifest: Option<&Manifest>, findings: &mut Fi
         Ok(directories) => directories,
         // The check of the configuration reports a missing directory.
         Err(SetupError::NoConfDir(_)) if !paths.is_apart() => return,
-        Err(error) => return findings.add_problem(dir, error),
+        Err(error) => return findings.add_problem(dir, &error),
     };
     if directories.runtime.ours().is_none() {
         match manifest {
@@ -102,9 +76,10 @@ fn directories(paths: &HostPaths, manifest: Option<&Manifest>, findings: &mut Fi
         Ok(Outlook::Waiting(reason)) => {
             let place = paths.cluster_conf_dir.display();
             let remedy = "repair or reinstall the cluster's network; pods wait until it is back";
-            findings.add(place, InstallationProblem::NoNetwork(reason), remedy);
+            let problem = format!("no configuration of the cluster network: {reason}");
+            findings.add(place, problem, remedy);
         }
-        Err(error) => findings.add_problem(dir, error),
+        Err(error) => findings.add_problem(dir, &error),
     }
     if let (Some(multus), Some(_)) = (directories.runtime.multus(), manifest) {
         findings.add(
@@ -122,7 +97,10 @@ fn private(paths: &HostPaths, manifest: Option<&Manifest>, findings: &mut Findin
     for path in [&paths.conf_dir, &paths.bin_dir].into_iter().chain(conf) {
         let mode = paths.here(path).metadata().map_or(0, |found| found.mode());
         if mode & 0o022 != 0 {
-            let problem = InstallationProblem::Writable(mode & 0o7777);
+            let problem = format!(
+                "users other than root can write there (mode {:o}), and so decide what runs as root",
+                mode & 0o7777
+            );
             let remedy = format!("chmod go-w {}", path.display());
             findings.add(path.display(), problem, remedy);
         }
@@ -135,41 +113,21 @@ fn installed(paths: &HostPaths, manifest: &Manifest, findings: &mut Findings<'_>
         let remedy = "run jackfield install of the release that you want";
         findings.add(about, drift, remedy);
     } else if manifest.version != version() {
-        let (installed, ours) = (manifest.version.clone(), version());
+        let (installed, ours) = (&manifest.version, version());
+        let problem = format!("it is release {installed}, but this is release {ours}");
         let remedy = format!("run {about} doctor, or install this release");
-        let problem = InstallationProblem::OtherRelease { installed, ours };
         findings.add(about, problem, remedy);
     }
     let count = manifest.recent_repairs().count();
     if count > 0 {
-        let problem = InstallationProblem::Repaired { count };
+        let limit = if count >= REPAIRS {
+            ", which is the limit"
+        } else {
+            ""
+        };
+        let problem = format!("repaired {count} times within the last 10 minutes{limit}");
         let remedy = "find in the log of install --watch what was changed, then stop the program \
                       that changes it";
         findings.add(paths.conf_dir.display(), problem, remedy);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn problems_have_their_words() {
-        for (problem, expected) in [
-            (
-                InstallationProblem::Writable(0o777),
-                "users other than root can write there (mode 777), and so decide what runs as root",
-            ),
-            (
-                InstallationProblem::Repaired { count: 2 },
-                "repaired 2 times within the last 10 minutes",
-            ),
-            (
-                InstallationProblem::Repaired { count: 3 },
-                "repaired 3 times within the last 10 minutes, which is the limit",
-            ),
-        ] {
-            assert_eq!(problem.to_string(), expected);
-        }
     }
 }

@@ -1,13 +1,13 @@
 //! Checks the journal, and compares its records with the kernel.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::{Findings, namespaces};
 use crate::boot::boot_id;
 use crate::cluster::PodName;
 use crate::journal::survey::{Surveyed, age};
 use crate::journal::{Damaged, Header, Key, RecordError, Sandbox};
-use crate::kernel::{KernelError, PodNetns};
+use crate::kernel::PodNetns;
 use crate::operation::Context;
 use crate::operation::recovery::retire::has_netns;
 use crate::setup::HostPaths;
@@ -22,51 +22,6 @@ const WITHOUT_POD: &str =
 /// The remedy for a pod that differs from its record.
 const RECREATE: &str = "recreate the pod; jackfield check shows more details";
 
-/// What is wrong with a sandbox on record.
-#[derive(Debug, thiserror::Error)]
-enum RecordProblem {
-    /// These sandboxes were attached before the node's last boot.
-    #[error(
-        "{} sandboxes were attached before the node's last boot, and the runtime sent no DEL for \
-         them: {}",
-        .0.len(), super::first_few(.0)
-    )]
-    Rebooted(Vec<String>),
-    /// The sandbox's network namespace is gone.
-    #[error(
-        "its network namespace {netns} is gone and {owed} attachments are on record: the runtime \
-         sent no DEL"
-    )]
-    NoNetns {
-        /// The namespace.
-        netns: String,
-        /// How many attachments a DEL still has to detach.
-        owed: usize,
-    },
-    /// A line of the record is incomplete or damaged.
-    #[error("its record {0} has an incomplete or damaged line, for example because of a full disk")]
-    Torn(PathBuf),
-    /// The ADD was interrupted before it ended.
-    #[error(
-        "its ADD was interrupted and {owed} attachments are on record: the runtime sent no DEL"
-    )]
-    Incomplete {
-        /// How many attachments a DEL still has to detach.
-        owed: usize,
-    },
-    /// The interfaces of the pod cannot be listed.
-    #[error("its interfaces cannot be listed: {0}")]
-    NoInterfaces(KernelError),
-    /// An interface of the pod is missing.
-    #[error("interface {name} of network {network} is on record and not in the pod")]
-    MissingInterface {
-        /// The interface.
-        name: String,
-        /// Its network.
-        network: String,
-    },
-}
-
 /// Checks the journal's directory and every record, and searches for pods without a record. `conf`
 /// is the file of the node configuration, for the commands in remedies.
 pub(super) fn look(
@@ -78,7 +33,7 @@ pub(super) fn look(
     let journal = &context.host.journal;
     let dir = context.request.config.journal_dir.display();
     if let Err(error) = journal.check_writable() {
-        findings.add_problem(&dir, error);
+        findings.add_problem(&dir, &error);
     }
     if is_full(&context.request.config.journal_dir) {
         let problem = "its file system is full, so ADDs fail";
@@ -86,7 +41,7 @@ pub(super) fn look(
     }
     let survey = match journal.survey() {
         Ok(survey) => survey,
-        Err(error) => return findings.add_problem(&dir, error),
+        Err(error) => return findings.add_problem(&dir, &error),
     };
     let is_of_earlier_boot = |record: &&Surveyed| record.sandbox.header.boot != boot_id();
     let (earlier, current): (Vec<&Surveyed>, Vec<&Surveyed>) =
@@ -103,7 +58,7 @@ pub(super) fn look(
     for damaged in survey.damaged.iter().filter(is_damaged) {
         let remedy = "leave it where it is: the DEL of its pod detaches as much as possible and \
                       moves or removes it";
-        findings.add(damaged.path.display(), damaged.cause.to_string(), remedy);
+        findings.add(damaged.path.display(), &damaged.cause, remedy);
     }
     for aside in &survey.quarantined {
         let (problem, remedy) = if aside.is_settled {
@@ -144,7 +99,13 @@ fn rebooted(
         return;
     };
     let names = records.iter().map(|record| about(&record.sandbox.header));
-    let problem = RecordProblem::Rebooted(names.collect());
+    let names: Vec<String> = names.collect();
+    let problem = format!(
+        "{} sandboxes were attached before the node's last boot, and the runtime sent no DEL for \
+         them: {}",
+        names.len(),
+        super::first_few(&names)
+    );
     let command = detach_command(conf, &first.sandbox.header);
     let remedy = format!(
         "wait until kubelet has removed them; detach each sandbox that stays, the first one like \
@@ -166,12 +127,19 @@ fn examine(context: &Context<'_>, conf: &Path, record: &Surveyed, findings: &mut
     let remedy = || unless_the_runtime_does(detach_command(conf, header));
     // An error means that the namespace may exist.
     if !has_netns(header).unwrap_or(true) {
-        let netns = header.netns.clone();
-        return findings.add(about, RecordProblem::NoNetns { netns, owed }, remedy());
+        let problem = format!(
+            "its network namespace {} is gone and {owed} attachments are on record: the runtime \
+             sent no DEL",
+            header.netns
+        );
+        return findings.add(about, problem, remedy());
     }
     let is_at_work = record.age <= context.request.config.deadlines.add;
     if record.sandbox.is_torn && !is_at_work {
-        let problem = RecordProblem::Torn(record.path.clone());
+        let problem = format!(
+            "its record {} has an incomplete or damaged line, for example because of a full disk",
+            record.path.display()
+        );
         let remedy = "free space if the disk is full; the pod's DEL detaches everything that the \
                       ADD began";
         findings.add(&about, problem, remedy);
@@ -179,7 +147,10 @@ fn examine(context: &Context<'_>, conf: &Path, record: &Surveyed, findings: &mut
     if record.sandbox.complete {
         missing_interfaces(context, &record.sandbox, &about, findings);
     } else if !is_at_work {
-        findings.add(about, RecordProblem::Incomplete { owed }, remedy());
+        let problem = format!(
+            "its ADD was interrupted and {owed} attachments are on record: the runtime sent no DEL"
+        );
+        findings.add(about, problem, remedy());
     }
 }
 
@@ -196,7 +167,10 @@ fn missing_interfaces(
         .and_then(|mut links| links.links());
     let links = match links {
         Ok(links) => links,
-        Err(error) => return findings.add(about, RecordProblem::NoInterfaces(error), RECREATE),
+        Err(error) => {
+            let problem = format!("its interfaces cannot be listed: {error}");
+            return findings.add(about, problem, RECREATE);
+        }
     };
     let attachments = sandbox.header.attachments.iter().zip(&sandbox.progress);
     for (attachment, progress) in attachments.filter(|(_, progress)| progress.is_owed()) {
@@ -204,8 +178,10 @@ fn missing_interfaces(
         let in_pod = interfaces.filter(|it| it.sandbox.is_some() && it.socket_path.is_none());
         for interface in in_pod {
             if links.iter().all(|link| link.name != interface.name) {
-                let (name, network) = (interface.name.clone(), attachment.label.clone());
-                let problem = RecordProblem::MissingInterface { name, network };
+                let problem = format!(
+                    "interface {} of network {} is on record and not in the pod",
+                    interface.name, attachment.label
+                );
                 findings.add(about, problem, RECREATE);
             }
         }
@@ -270,10 +246,6 @@ mod tests {
         assert_eq!(
             unless_the_runtime_does(None),
             "let the runtime remove the container, or run jackfield gc with --keep for all others"
-        );
-        assert_eq!(
-            RecordProblem::Incomplete { owed: 2 }.to_string(),
-            "its ADD was interrupted and 2 attachments are on record: the runtime sent no DEL"
         );
     }
 }

@@ -6,15 +6,6 @@ use crate::kernel::{ContainerNetns, container_namespaces};
 use crate::setup::HostPaths;
 use crate::setup::manifest::Manifest;
 
-/// Namespaces without a record, each with its interfaces.
-#[derive(Debug, thiserror::Error)]
-#[error(
-    "{} network namespaces of pods have interfaces and no record, so the journal was lost or \
-     another program attached them: {}",
-    .0.len(), super::first_few(.0)
-)]
-struct LostNamespaces(Vec<String>);
-
 /// Reports namespaces without a record, if they are newer than the installation. For older
 /// namespaces, the runtime may have called another plugin, which makes no record.
 pub(super) fn look(paths: &HostPaths, records: &[Surveyed], findings: &mut Findings<'_>) {
@@ -41,21 +32,12 @@ pub(super) fn look(paths: &HostPaths, records: &[Surveyed], findings: &mut Findi
     let lost: Vec<String> = lost.collect();
     if !lost.is_empty() {
         let remedy = "recreate their pods, and keep the journal's directory";
-        findings.add("/run/netns", LostNamespaces(lost), remedy);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_problem_names_the_first_namespaces_and_counts_the_others() {
-        let names = (1..=7).map(|number| format!("pod {number}")).collect();
-        assert_eq!(
-            LostNamespaces(names).to_string(),
-            "7 network namespaces of pods have interfaces and no record, so the journal was lost \
-             or another program attached them: pod 1, pod 2, pod 3, pod 4, pod 5 and 2 more"
+        let problem = format!(
+            "{} network namespaces of pods have interfaces and no record, so the journal was lost \
+             or another program attached them: {}",
+            lost.len(),
+            super::first_few(&lost)
         );
+        findings.add("/run/netns", problem, remedy);
     }
 }

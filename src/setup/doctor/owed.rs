@@ -1,44 +1,14 @@
 //! Checks what is owed: failed detachments that Jackfield still has to retry, and writes of status
 //! and events that the API server has not received.
 
-use std::io;
 use std::time::Duration;
 
 use super::Findings;
-use crate::cluster::{Census, OwedWrites, PodName};
+use crate::cluster::{Census, OwedWrites};
 use crate::operation::Context;
 
 /// The age at which a write is late. The agent normally sends each write immediately.
 const LATE: Duration = Duration::from_secs(60);
-
-/// A detachment or write that is owed.
-#[derive(Debug, thiserror::Error)]
-enum OwedProblem {
-    /// A sandbox could not be detached.
-    #[error("it could not be detached in {attempts} attempts: {cause}")]
-    Detachment {
-        /// How often Jackfield tried.
-        attempts: u32,
-        /// The last failure that the journal contains.
-        cause: String,
-    },
-    /// The owed writes cannot be read.
-    #[error("it cannot be read: {0}")]
-    Unreadable(io::Error),
-    /// Writes wait for the API server.
-    #[error(
-        "{count} writes to the API server wait; the oldest, of pod {oldest}, has waited {} s",
-        age.as_secs()
-    )]
-    Writes {
-        /// The number of writes.
-        count: usize,
-        /// The pod of the oldest write.
-        oldest: PodName,
-        /// The age of the oldest write.
-        age: Duration,
-    },
-}
 
 /// Checks owed detachments and owed writes. While the API server does not answer, every write
 /// counts as late.
@@ -46,10 +16,8 @@ pub(super) fn look(context: &Context<'_>, census: Option<&Census>, mut findings:
     for owed in context.host.journal.all_owed() {
         let key = owed.key;
         let about = format!("container {}:{}", key.container, key.ifname);
-        let problem = OwedProblem::Detachment {
-            attempts: owed.attempts,
-            cause: owed.cause,
-        };
+        let (attempts, cause) = (owed.attempts, owed.cause);
+        let problem = format!("it could not be detached in {attempts} attempts: {cause}");
         let remedy = "correct the cause; DEL and STATUS calls on this node retry the detachment";
         findings.add(about, problem, remedy);
     }
@@ -65,7 +33,7 @@ fn writes(context: &Context<'_>, late: Duration, findings: &mut Findings<'_>) {
     let mut survey = match writes.survey() {
         Ok(survey) => survey,
         Err(cause) => {
-            let problem = OwedProblem::Unreadable(cause);
+            let problem = format!("it cannot be read: {cause}");
             return findings.add(dir, problem, "make it readable for root");
         }
     };
@@ -73,7 +41,11 @@ fn writes(context: &Context<'_>, late: Duration, findings: &mut Findings<'_>) {
     let count = survey.waiting.len();
     if let Some((oldest, age)) = survey.waiting.into_iter().max_by_key(|(_, age)| *age) {
         let remedy = "start the agent, or find in its log why the API server refuses the writes";
-        findings.add(dir, OwedProblem::Writes { count, oldest, age }, remedy);
+        let problem = format!(
+            "{count} writes to the API server wait; the oldest, of pod {oldest}, has waited {} s",
+            age.as_secs()
+        );
+        findings.add(dir, problem, remedy);
     }
     for file in survey.broken {
         findings.add(

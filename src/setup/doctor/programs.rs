@@ -7,7 +7,6 @@ use crate::cluster::Census;
 use crate::npwg::ObjectRef;
 use crate::operation::Context;
 use crate::operation::examine::{Examined, every_network};
-use crate::setup::NAME;
 
 /// Checks the administrator's networks and all definitions.
 pub(super) fn look(
@@ -31,14 +30,7 @@ pub(super) fn look(
         let about = format!("network {}", network.label);
         for problem in &network.problems {
             let remedy = "correct its configuration, or install what it lacks";
-            findings.add(&about, problem.clone(), remedy);
-        }
-        // `every_network` already reports every plugin of this name, so this finding is not
-        // expected.
-        let is_circle = network.types.iter().any(|name| name == NAME);
-        if is_circle && network.problems.is_empty() {
-            let problem = format!("it delegates to {NAME} itself");
-            findings.add(&about, problem, "name the plugin that makes the network");
+            findings.add(&about, problem, remedy);
         }
     }
     let types = networks.iter().flat_map(|network| &network.types);

@@ -1,12 +1,12 @@
 //! The folder of the manifest in the runtime's directory.
 
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 
 use super::super::{HostPaths, SetupError};
 use super::{BEFORE, FILE};
 use crate::private_dir;
+use crate::regular_file::found;
 
 /// The name of the folder.
 pub(in crate::setup) const FOLDER: &str = ".jackfield";
@@ -19,12 +19,8 @@ pub(super) fn refuse_lost_copies(paths: &HostPaths) -> Result<(), SetupError> {
     let folder = folder(paths);
     let before = folder.join(BEFORE);
     let unreadable = |path: &Path, cause| SetupError::io(path, "read", cause);
-    let copies = match fs::read_dir(&before) {
-        Ok(copies) => copies,
-        Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(cause) => return Err(unreadable(&before, cause)),
-    };
-    for copy in copies.flatten() {
+    let copies = found(fs::read_dir(&before)).map_err(|cause| unreadable(&before, cause))?;
+    for copy in copies.into_iter().flatten().flatten() {
         let kept = copy.path();
         let name = copy.file_name();
         let name = name.to_string_lossy();

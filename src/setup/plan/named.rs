@@ -40,14 +40,11 @@ pub(super) fn network(
 pub(super) fn not_ourselves(conf: &OurConf, paths: &HostPaths) -> Result<(), SetupError> {
     let stdin = conf.on_stdin();
     let is_ours = |object: &RawObject| {
-        let plugins: Vec<RawObject> = object.read("plugins").ok().flatten().unwrap_or_default();
+        let plugins: Vec<RawObject> = object.value_as("plugins").unwrap_or_default();
         let mut plugins = plugins.iter().chain([object]);
-        plugins.any(|plugin| {
-            let name: Option<String> = plugin.read("type").ok().flatten();
-            name.is_some_and(|name| name == NAME)
-        })
+        plugins.any(|plugin| plugin.value_as::<String>("type").as_deref() == Some(NAME))
     };
-    let delegates: Vec<RawObject> = stdin.read("delegates").ok().flatten().unwrap_or_default();
+    let delegates: Vec<RawObject> = stdin.value_as("delegates").unwrap_or_default();
     let named = conf.cluster_network();
     let is_ourselves = match named.as_deref().map(Path::new) {
         None => delegates.iter().any(is_ours),
@@ -64,8 +61,8 @@ pub(super) fn not_ourselves(conf: &OurConf, paths: &HostPaths) -> Result<(), Set
             is_our_name || *file == paths.conf_dir || object.is_some_and(|object| is_ours(&object))
         }
         Some(name) => {
-            let dir: Option<PathBuf> = stdin.read("confDir").ok().flatten();
-            let own: Option<String> = stdin.read("name").ok().flatten();
+            let dir: Option<PathBuf> = stdin.value_as("confDir");
+            let own: Option<String> = stdin.value_as("name");
             dir.as_ref() == Some(&paths.conf_dir) && own.as_deref().map(Path::new) == Some(name)
         }
     };

@@ -63,16 +63,14 @@ pub(super) fn convert(
             if is(key, &OF_MULTUS) {
                 continue;
             }
-            if known.iter().any(|known| is(key, &[known])) || is(key, &ACCEPTED) {
-                if !ours.contains(key) {
-                    ours.set(key, value.to_owned());
-                }
-            } else {
+            if !is(key, &known) && !is(key, &ACCEPTED) {
                 remarks.push(TakeoverRemark::UnknownKey(key.to_owned()));
+            } else if !ours.contains(key) {
+                ours.set(key, value.to_owned());
             }
         }
     }
-    let chroot = daemon.and_then(|daemon| daemon.read::<String>("chrootDir").ok().flatten());
+    let chroot = daemon.and_then(|daemon| daemon.value_as::<String>("chrootDir"));
     for key in PATHS {
         on_host(paths, &mut ours, key, chroot.as_deref());
     }
@@ -99,27 +97,25 @@ fn parts(conf: &RawObject) -> Result<(RawObject, RawObject, Vec<RawObject>), Mul
     };
     let mut plugins = plugins.into_iter();
     let first = plugins.next().unwrap_or_default();
-    let name = first.read::<String>("type").ok().flatten();
+    let name = first.value_as::<String>("type");
     if !name.as_deref().is_some_and(|name| MULTUS.contains(&name)) {
         return Err(MultusConfError::NotFirstPlugin);
     }
     Ok((conf.clone(), first, plugins.collect()))
 }
 
-fn is(key: &str, known: &[&str]) -> bool {
-    known.iter().any(|known| known.eq_ignore_ascii_case(key))
+fn is(key: &str, known: &[impl AsRef<str>]) -> bool {
+    let mut known = known.iter();
+    known.any(|known| known.as_ref().eq_ignore_ascii_case(key))
 }
 
 /// Drops a log level that neither Multus nor Jackfield supports. Multus only logs that it does not
 /// know the level.
 fn log_level(ours: &mut RawObject, remarks: &mut Vec<TakeoverRemark>) {
-    let Some(level) = ours.read::<String>("logLevel").ok().flatten() else {
+    let Some(level) = ours.value_as::<String>("logLevel") else {
         return;
     };
-    if Level::NAMES
-        .iter()
-        .all(|(name, _)| !name.eq_ignore_ascii_case(&level))
-    {
+    if !is(&level, &Level::NAMES.map(|(name, _)| name)) {
         ours.remove("logLevel");
         remarks.push(TakeoverRemark::UnknownLogLevel(level));
     }
@@ -127,7 +123,7 @@ fn log_level(ours: &mut RawObject, remarks: &mut Vec<TakeoverRemark>) {
 
 /// Converts a path to the host's path. A path that exists on the host needs no conversion.
 fn on_host(paths: &HostPaths, ours: &mut RawObject, key: &str, chroot: Option<&str>) {
-    let Some(path) = ours.read::<String>(key).ok().flatten() else {
+    let Some(path) = ours.value_as::<String>(key) else {
         return;
     };
     if paths.here(Path::new(&path)).exists() {
@@ -157,7 +153,7 @@ fn cluster_network(ours: &mut RawObject, remarks: &mut Vec<TakeoverRemark>) {
 }
 
 fn named(ours: &RawObject) -> Option<String> {
-    let named = ours.read::<String>("clusterNetwork").ok().flatten();
+    let named = ours.value_as::<String>("clusterNetwork");
     named.filter(|name| !name.is_empty())
 }
 

@@ -5,8 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::super::conf::OurConf;
-use super::super::request::about_the_node;
-use super::super::{HostPaths, SetupError};
+use super::super::{HostPaths, SetupError, about_the_node};
 use super::FromMultus;
 use crate::cluster::{ClusterError, PodName};
 use crate::cni::{InterfaceName, RawObject};
@@ -157,21 +156,16 @@ fn add(
     if let Some(uid) = uid {
         args += &format!(";K8S_POD_UID={uid}");
     }
-    let call = Call::read(|wanted| {
-        Some(match wanted {
-            "CNI_COMMAND" => "ADD".to_owned(),
-            "CNI_CONTAINERID" => format!("{namespace}-{name}"),
-            "CNI_NETNS" => "/proc/self/ns/net".to_owned(),
-            "CNI_IFNAME" => InterfaceName::first().to_string(),
-            "CNI_PATH" => cni_path.to_owned(),
-            "CNI_ARGS" => args.clone(),
-            _ => return None,
-        })
-    })?;
-    Ok(in_this_process(
-        paths,
-        Request::for_people(call, stdin.clone())?,
-    ))
+    let call = Call::of(&[
+        ("CNI_COMMAND", "ADD"),
+        ("CNI_CONTAINERID", &format!("{namespace}-{name}")),
+        ("CNI_NETNS", "/proc/self/ns/net"),
+        ("CNI_IFNAME", InterfaceName::first().as_str()),
+        ("CNI_PATH", cni_path),
+        ("CNI_ARGS", &args),
+    ])?;
+    let request = Request::for_people(call, stdin.clone())?;
+    Ok(in_this_process(paths, request))
 }
 
 /// Converts the host's paths in a request to paths of this process, because a container has the
