@@ -1,6 +1,8 @@
 //! Prepares an ADD: determines everything that can be determined before the first delegate runs.
 //! ADD executes the result, and `explain` prints it.
 
+mod segments;
+
 use std::time::Duration;
 
 use device_info::PciAddress;
@@ -180,45 +182,6 @@ fn inspect_devices(context: &Context<'_>, key: &Key, pod: Option<&PodName>, plan
     }
 }
 
-/// Sets the segment of every attachment that requests a MAC or GUID, because a MAC or GUID must be
-/// unique on its segment. The pod already has the attachments in `kept`.
-fn find_segments(context: &Context<'_>, kept: &[Attachment], attachments: &mut [Attachment]) {
-    let hardware = Hardware::of(&context.request.config);
-    for index in 0..attachments.len() {
-        let (earlier, rest) = attachments.split_at_mut(index);
-        if let [attachment, ..] = rest
-            && (attachment.macs().next().is_some() || attachment.guids().next().is_some())
-        {
-            let earlier: Vec<&Attachment> = kept.iter().chain(&*earlier).collect();
-            attachment.segment = Some(hardware.segment(attachment, &earlier));
-        }
-    }
-}
-
-/// Checks that no two networks of the pod request the same MAC or GUID on one segment. The plan has
-/// already checked the interfaces of each network. The pod already has the attachments in `kept`.
-fn check_segments(kept: &[Attachment], plan: &mut Plan) {
-    let mut problems = Vec::new();
-    for (index, attachment) in plan.attachments.iter().enumerate() {
-        let shares_address = |other: &&Attachment| {
-            let is_on_segment = attachment.segment.is_some() && other.segment == attachment.segment;
-            is_on_segment
-                && other.label != attachment.label
-                && (attachment
-                    .macs()
-                    .any(|mac| other.macs().any(|it| it == mac))
-                    || attachment
-                        .guids()
-                        .any(|guid| other.guids().any(|it| it == guid)))
-        };
-        let mut earlier = kept.iter().chain(&plan.attachments[..index]);
-        let other = earlier.find(shares_address);
-        let used = other.map(|other| Reason::HardwareAddressUsed(other.ifname.clone()));
-        problems.extend(used.map(|reason| attachment.problem(reason)));
-    }
-    plan.problems.extend(problems);
-}
-
 impl Prepared {
     /// Inspects the devices of a plan and finds its programs. The pod already has the attachments
     /// in `kept`.
@@ -232,8 +195,8 @@ impl Prepared {
     ) -> Prepared {
         check_functions(&mut plan);
         inspect_devices(context, key, facts.pod.as_ref(), &mut plan);
-        find_segments(context, kept, &mut plan.attachments);
-        check_segments(kept, &mut plan);
+        segments::find(context, kept, &mut plan.attachments);
+        segments::check(kept, &mut plan);
         let of_plan = plan.remarks.iter().map(ToString::to_string);
         let of_devices = allocation.remarks.iter().map(ToString::to_string);
         let ignored = plan.warnings.iter().filter_map(PlanWarning::ignored);
@@ -269,41 +232,6 @@ impl Prepared {
             let problems = missing.map(|error| attachment.problem(Reason::Network(error)));
             self.problems.extend(problems);
             self.attachments.push((attachment, binaries));
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::npwg::{Dialect, RequestedMac};
-    use crate::plan::Segment;
-
-    #[test]
-    fn two_networks_of_a_pod_share_no_mac_on_one_segment() {
-        let network = |label: &str, bridge: &str, mac: &str| {
-            let mut attachment = Attachment::for_tests(r#"{"cniVersion":"1.0.0","type":"bridge"}"#);
-            label.clone_into(&mut attachment.label);
-            attachment.requested.mac = RequestedMac::parse(mac, Dialect::default()).ok();
-            attachment.segment = Some(Segment::bridge(bridge, 0));
-            attachment
-        };
-        let (one, other) = ("02:00:00:00:00:01", "02:00:00:00:00:02");
-        for (bridge, mac, refused) in [("br0", one, 1), ("br1", one, 0), ("br0", other, 0)] {
-            let first = network("demo/a", "br0", one);
-            let second = network("demo/b", bridge, mac);
-            let mut of_new_pod = Plan {
-                attachments: vec![first.clone(), second.clone()],
-                ..Plan::default()
-            };
-            check_segments(&[], &mut of_new_pod);
-            assert_eq!(of_new_pod.problems.len(), refused, "{bridge} {mac}");
-            let mut of_change = Plan {
-                attachments: vec![second],
-                ..Plan::default()
-            };
-            check_segments(&[first], &mut of_change);
-            assert_eq!(of_change.problems.len(), refused, "{bridge} {mac}");
         }
     }
 }
