@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use tokio::task::yield_now;
 use tracing::warn;
 
-use crate::cluster::owed_writes;
+use crate::cluster::owed_writes::OwedWrite;
 use crate::cluster::{OwedWrites, PodName, Publication};
 
 /// The limit of the publications in memory, in bytes. Plugins send the agent only publications
@@ -47,8 +47,8 @@ pub(super) struct MemoryFull {
 /// A publication that a plugin could not write to disk.
 #[derive(Debug, Clone, PartialEq)]
 struct PublicationInMemory {
-    publication: Publication,
-    period: String,
+    write: OwedWrite,
+    /// The size of the publication as JSON, in bytes.
     size: usize,
 }
 
@@ -102,7 +102,7 @@ impl OwedByPod {
                 Ok(Some(write)) => {
                     let mut pods = self.pods.borrow_mut();
                     let files = pods.entry(write.publication.pod().clone()).or_default();
-                    files.insert((write.of_this_boot, write.file));
+                    files.insert((write.is_of_this_boot(), write.file));
                 }
                 // The file is gone, or a different release wrote it.
                 Ok(None) => {}
@@ -154,15 +154,18 @@ impl OwedByPod {
     pub(super) async fn of(&self, pod: &PodName) -> Option<DuePublication> {
         let files = self.pods.borrow().get(pod).cloned().unwrap_or_default();
         let from_memory = self.in_memory.borrow().get(pod).cloned();
-        let mut newest = from_memory
-            .clone()
-            .map(|kept| (kept.publication, kept.period));
-        for (_, file) in files.iter().rev() {
+        let in_memory = from_memory.as_ref().map(|kept| &kept.write);
+        let mut order = files.clone();
+        order.extend(in_memory.map(|write| (true, write.file.clone())));
+        let mut newest: Option<(Publication, String)> = None;
+        for (_, name) in order.iter().rev() {
             yield_now().await;
-            // If a file is missing, a plugin has merged its publication into a newer file.
-            let Ok(Some(write)) = self.owed.read(file) else {
-                continue;
+            let write = match in_memory.filter(|write| write.file == *name) {
+                Some(write) => Ok(Some(write.clone())),
+                None => self.owed.read(name),
             };
+            // If a file is missing, a plugin has merged its publication into a newer file.
+            let Ok(Some(write)) = write else { continue };
             let period = write.period();
             newest = Some(match newest {
                 Some((newer, period)) => (newer.after(write.publication), period),
@@ -208,7 +211,7 @@ impl OwedByPod {
     pub(super) fn keep(&self, publication: Publication) -> Result<(), MemoryFull> {
         let pod = publication.pod().clone();
         let mut memory = self.in_memory.borrow_mut();
-        let earlier = memory.get(&pod).map(|kept| kept.publication.clone());
+        let earlier = memory.get(&pod).map(|kept| kept.write.publication.clone());
         let publication = match earlier {
             Some(earlier) => publication.after(earlier),
             None => publication,
@@ -223,8 +226,7 @@ impl OwedByPod {
             });
         }
         let kept = PublicationInMemory {
-            publication,
-            period: owed_writes::period_now(),
+            write: OwedWrite::in_memory(publication),
             size,
         };
         memory.insert(pod, kept);

@@ -48,31 +48,57 @@ struct File<P> {
 pub struct OwedWrite {
     /// The name of the file.
     pub file: String,
-    /// Whether the file was written since the node booted.
-    pub of_this_boot: bool,
+    /// The ID of the boot in which the plugin wrote the file.
+    pub boot: String,
     /// The publication.
     pub publication: Publication,
 }
 
 impl OwedWrite {
+    /// Makes a write that is not on disk and is as old as a file that is written now.
+    pub fn in_memory(publication: Publication) -> OwedWrite {
+        OwedWrite {
+            file: time_since_boot(),
+            boot: boot_id(),
+            publication,
+        }
+    }
+
+    /// Whether the file was written since the node booted.
+    pub fn is_of_this_boot(&self) -> bool {
+        self.boot == boot_id()
+    }
+
+    /// Orders writes by age, oldest first. Writes from earlier boots come before all others.
+    pub fn by_age(&self, other: &OwedWrite) -> Ordering {
+        let age = |write: &OwedWrite| (write.is_of_this_boot(), write.file.clone());
+        age(self).cmp(&age(other))
+    }
+
     /// Returns the period in which the plugin wrote the file, by the time since boot in the file's
-    /// name. The time of publishing does not matter. Treats a file from an earlier boot as if the
-    /// plugin had written it at that time since the current boot.
+    /// name. The time of publishing does not matter.
     pub fn period(&self) -> String {
         let seconds = self.file.split('.').next();
         let seconds = seconds.and_then(|seconds| seconds.parse().ok());
-        seconds.map_or_else(|| self.file.clone(), period)
+        seconds.map_or_else(|| self.file.clone(), |seconds| period(&self.boot, seconds))
     }
+}
+
+/// Returns the time since boot, in the form with which the names of files begin. Setting the clock
+/// back does not change this time.
+fn time_since_boot() -> String {
+    let now = clock_gettime(ClockId::Boottime);
+    format!("{:010}.{:09}", now.tv_sec, now.tv_nsec)
 }
 
 /// Returns the current period.
 pub fn period_now() -> String {
     let now = clock_gettime(ClockId::Boottime).tv_sec;
-    period(u64::try_from(now).unwrap_or_default())
+    period(&boot_id(), u64::try_from(now).unwrap_or_default())
 }
 
-fn period(since_boot: u64) -> String {
-    format!("{} {}", boot_id(), since_boot / PERIOD)
+fn period(boot: &str, since_boot: u64) -> String {
+    format!("{boot} {}", since_boot / PERIOD)
 }
 
 /// The state of the directory of owed writes.
@@ -124,15 +150,7 @@ impl OwedWrites {
     /// When the file cannot be written. The publication is then not kept.
     pub fn keep(&self, publication: &Publication) -> io::Result<()> {
         let of_pod = ending(publication.pod());
-        // The name begins with the time since boot, so that setting the clock back does not change
-        // the order.
-        let now = clock_gettime(ClockId::Boottime);
-        let name = format!(
-            "{:010}.{:09}-{}{of_pod}",
-            now.tv_sec,
-            now.tv_nsec,
-            std::process::id()
-        );
+        let name = format!("{}-{}{of_pod}", time_since_boot(), std::process::id());
         let earlier = self.earlier(&name, &of_pod, publication.pod());
         let newest_first = earlier.iter().rev().map(|write| write.publication.clone());
         let text = serde_json::to_vec(&File {
@@ -165,9 +183,9 @@ impl OwedWrites {
             .take(MOST_REPLACED)
             .filter_map(|other| self.read(&other).ok()?)
             .filter(|other| other.publication.pod() == pod)
-            .filter(|other| !other.of_this_boot || *other.file < *name)
+            .filter(|other| !other.is_of_this_boot() || *other.file < *name)
             .collect();
-        earlier.sort_by_cached_key(|write| (write.of_this_boot, write.file.clone()));
+        earlier.sort_by(OwedWrite::by_age);
         earlier
     }
 
@@ -252,7 +270,7 @@ impl OwedWrites {
         let file: File<Publication> = serde_json::from_slice(&bytes)?;
         Ok(Some(OwedWrite {
             file: name.to_owned(),
-            of_this_boot: file.boot == boot_id(),
+            boot: file.boot,
             publication: file.publication,
         }))
     }

@@ -123,6 +123,38 @@ fn memory_holds_one_publication_for_each_pod_up_to_a_limit() {
 }
 
 #[test]
+fn a_file_that_is_newer_than_the_publication_in_memory_decides() {
+    let dir = tempfile::tempdir().unwrap();
+    let owed = OwedWrites::new(dir.path());
+    let waiting = OwedByPod::new(owed.clone());
+    let told = |text: &str| {
+        let event = Event::warning("R", text);
+        Publication::new(pod("web"), Some(status(text)), vec![event])
+    };
+    for (memory, file, newest) in [("a", "b", "b"), ("d", "c", "d")] {
+        let is_first = memory < file;
+        if is_first {
+            waiting.keep(told(memory)).unwrap();
+        }
+        owed.keep(&told(file)).unwrap();
+        if !is_first {
+            waiting.keep(told(memory)).unwrap();
+        }
+        on_runtime(async {
+            waiting.look().await.unwrap();
+            let due = waiting.of(&pod("web")).await.unwrap();
+            assert_eq!(due.publication.status(), Some(status(newest).as_slice()));
+            let messages = due.publication.events().iter().map(|it| it.message.clone());
+            let mut oldest_first = vec![memory, file];
+            oldest_first.sort_unstable();
+            assert_eq!(messages.collect::<Vec<_>>(), oldest_first);
+            waiting.made(&due);
+            assert_eq!(waiting.len(), 0);
+        });
+    }
+}
+
+#[test]
 fn a_publication_that_arrives_while_an_older_one_is_published_stays_owed() {
     let dir = tempfile::tempdir().unwrap();
     let owed = OwedWrites::new(dir.path());

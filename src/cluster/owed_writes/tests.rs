@@ -88,6 +88,9 @@ fn writes_of_an_earlier_boot_come_first() {
     )
     .unwrap();
     assert_eq!(pods(&owed), ["before", "now"]);
+    let [before, now] = list(&owed).try_into().unwrap();
+    assert_eq!(before.period(), "earlier 16666666");
+    assert_eq!(now.period(), period_now());
 }
 
 #[test]
@@ -197,5 +200,5 @@ fn golden_publication_of_the_previous_release() {
     fs::write(owed.dir().join("1.json"), text).unwrap();
     let read = owed.read("1.json").unwrap().unwrap();
     let expected = (example_without_claims(), false);
-    assert_eq!((read.publication, read.of_this_boot), expected);
+    assert_eq!((read.publication.clone(), read.is_of_this_boot()), expected);
 }
