@@ -9,6 +9,8 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
+use tracing::warn;
+
 use super::cache::ObjectCache;
 use crate::cluster::api::PodView;
 use crate::cluster::{Answer, PodName, SandboxNetworks};
@@ -70,7 +72,8 @@ impl AttachedSandboxes {
         before?.changed.map(|(since, _)| since.elapsed())
     }
 
-    /// Takes a part of the list of all sandboxes. `is_last` is set for the last part.
+    /// Takes a part of the list of all sandboxes. `is_last` is set for the last part. Leaves out the
+    /// sandboxes for which there is no room.
     pub(super) fn list(
         &self,
         list: Vec<SandboxNetworks>,
@@ -80,9 +83,17 @@ impl AttachedSandboxes {
         for sandbox in list {
             // A report is newer than the list, so the list does not replace it.
             let key = (sandbox.container.clone(), sandbox.ifname.clone());
-            if !self.attached.borrow().contains_key(&key) {
-                self.report(sandbox, pods);
+            if self.attached.borrow().contains_key(&key) {
+                continue;
             }
+            if self.attached.borrow().len() >= MOST {
+                warn!(
+                    "more than {MOST} sandboxes are attached on this node; the agent does not \
+                     notice changed annotations of the others; run jackfield reconcile for them"
+                );
+                break;
+            }
+            self.report(sandbox, pods);
         }
         self.is_listed.set(is_last);
     }
@@ -219,6 +230,21 @@ mod tests {
         sandboxes.list(vec![sandbox("c2", Some("a"))], true, &pods);
         assert!(!wants_list(&sandboxes));
         assert_eq!(differing(&sandboxes), ["c2"]);
+    }
+
+    #[test]
+    fn a_list_of_more_sandboxes_than_the_agent_keeps_loses_only_the_excess() {
+        let sandboxes = AttachedSandboxes::default();
+        let pods = pods("b");
+        let all = (0..MOST + 10).map(|number| sandbox(&format!("c{number}"), Some("a")));
+        let mut first: Vec<_> = all.collect();
+        let last = first.split_off(MOST / 2);
+        sandboxes.list(first, false, &pods);
+        sandboxes.list(last, true, &pods);
+        assert_eq!(sandboxes.attached.borrow().len(), MOST);
+        assert!(!wants_list(&sandboxes));
+        sandboxes.list(vec![sandbox("c1", Some("a"))], true, &pods);
+        assert_eq!(sandboxes.attached.borrow().len(), MOST);
     }
 
     #[test]
