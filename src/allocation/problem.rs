@@ -268,11 +268,7 @@ pub enum CheckpointCause {
 
 impl Problem for CheckpointError {
     fn words(&self) -> String {
-        format!(
-            "kubelet's checkpoint {} {}",
-            self.path.display(),
-            self.cause
-        )
+        format!("kubelet's record {} {}", self.path.display(), self.cause)
     }
 
     fn remedy(&self) -> Option<String> {

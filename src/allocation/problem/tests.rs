@@ -18,7 +18,7 @@ fn about(cause: impl Into<CheckpointCause>) -> CheckpointError {
 fn torn() -> (CheckpointError, String) {
     let error = serde_json::from_str::<serde_json::Value>("{").unwrap_err();
     let line = format!(
-        "kubelet's checkpoint /k is not valid JSON: {error}; restart kubelet, which rewrites it"
+        "kubelet's record /k is not valid JSON: {error}; restart kubelet, which rewrites it"
     );
     (about(error), line)
 }
@@ -229,26 +229,26 @@ fn checkpoint_errors() {
     for (error, line) in [
         (
             about(io::Error::from(io::ErrorKind::NotFound)),
-            "kubelet's checkpoint /k does not exist; start kubelet, correct kubeletCheckpoint, or \
+            "kubelet's record /k does not exist; start kubelet, correct kubeletCheckpoint, or \
              name the devices in a manifest's jackfield.io/devices"
                 .to_owned(),
         ),
         (
             about(io::Error::other("it is a directory")),
-            "kubelet's checkpoint /k cannot be read: it is a directory; correct kubeletCheckpoint"
+            "kubelet's record /k cannot be read: it is a directory; correct kubeletCheckpoint"
                 .to_owned(),
         ),
         (torn, line_of_torn),
         (
             about(CheckpointCause::NoEntries),
             format!(
-                "kubelet's checkpoint /k is of an unknown version: its Data has neither \
+                "kubelet's record /k is of an unknown version: its Data has neither \
                  PodDeviceEntries nor RegisteredDevices; {remedy}"
             ),
         ),
         (
             about(of_type),
-            format!("kubelet's checkpoint /k is of an unknown version: {not_a_unit}; {remedy}"),
+            format!("kubelet's record /k is of an unknown version: {not_a_unit}; {remedy}"),
         ),
     ] {
         assert_eq!(error.to_string(), line);
