@@ -201,9 +201,9 @@ pub(super) fn put<T: Serialize>(object: &mut RawObject, key: &str, value: &T) {
     }
 }
 
-/// Sets the value of a key that the object does not have.
+/// Sets the value of a key that is missing or `null`.
 pub(super) fn put_missing<T: Serialize>(object: &mut RawObject, key: &str, value: &T) {
-    if !object.contains(key) {
+    if object.get(key).is_none() {
         put(object, key, value);
     }
 }

@@ -27,6 +27,13 @@ fn a_template_gets_the_defaults_and_reads_back_unchanged() {
 }
 
 #[test]
+fn a_key_that_is_null_gets_its_default() {
+    let template = r#"{"cniVersion": null, "name": null, "capabilities": {"bandwidth": null}}"#;
+    let conf = OurConf::from_template(&object(template));
+    assert_eq!(conf, OurConf::from_template(&object("{}")));
+}
+
+#[test]
 fn appended_plugins_stay_when_the_cluster_network_changes() {
     let istio = object(
         r#"{"name":"jackfield","cniVersion":"1.0.0","plugins":[
