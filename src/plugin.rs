@@ -19,13 +19,15 @@ use crate::delegate::{DEPTH_VARIABLE, Depth, DepthError, Ours, Processes};
 use crate::journal::Journal;
 use crate::kernel::Netlink;
 use crate::operation::{self, Context, Failure, Host, Stopwatch, Timed};
-use crate::request::log::Level;
+use crate::request::log::{Level, Log};
 use crate::request::{self, Call, NodeConfig, Request, RequestError, Source, read_stdin};
 
 /// The directory of the sandbox locks.
 const LOCK_DIR: &str = "/run/jackfield/locks";
 /// Whether the verb succeeded. Set before the answer to the runtime is written.
 static ANSWERED: OnceLock<bool> = OnceLock::new();
+/// The log of the call and the label of its lines, for a panic.
+static LOG: OnceLock<(Log, String)> = OnceLock::new();
 
 /// Runs the plugin.
 pub fn main() -> ExitCode {
@@ -72,6 +74,7 @@ fn answer(version: &mut Version) -> Result<ExitCode, Failure> {
     }
     let request = Request::new(call, conf?)?;
     let log = &request.config.log;
+    LOG.get_or_init(|| (log.clone(), label(&request.call)));
     for line in &request.config.warnings {
         log.warn(&label(&request.call), line);
     }
@@ -126,15 +129,17 @@ fn depth() -> Result<Depth, DepthError> {
     Depth::parse(std::env::var_os(DEPTH_VARIABLE).as_deref())
 }
 
-/// Returns the answer of a nested Jackfield, which another Jackfield runs as a delegate. Jackfield
-/// gives the same answer if the value of [`DEPTH_VARIABLE`] is not a number.
+/// Returns the answer of a nested Jackfield, which another Jackfield runs as a delegate, or of a
+/// Jackfield with an invalid [`DEPTH_VARIABLE`].
 ///
 /// A nested ADD always fails, so there is nothing to detach. A nested DEL or GC succeeds, because
-/// the outer Jackfield would never stop retrying a failed DEL.
+/// the outer Jackfield would never stop retrying a failed DEL. Jackfield passes a number to its
+/// delegates, so a Jackfield with an invalid value is not nested. If its DEL succeeded, the runtime
+/// would forget a sandbox that is still attached.
 fn nested_answer(verb: Verb, error: DepthError) -> Result<String, Failure> {
-    match verb {
-        Verb::Del | Verb::Gc => Ok(String::new()),
-        Verb::Add | Verb::Check | Verb::Status | Verb::Version => Err(error.into()),
+    match (verb, &error) {
+        (Verb::Del | Verb::Gc, DepthError::TooDeep) => Ok(String::new()),
+        _ => Err(error.into()),
     }
 }
 
@@ -247,19 +252,26 @@ fn supported_versions() -> String {
     serde_json::json!({ "cniVersion": version, "supportedVersions": supported }).to_string()
 }
 
-/// Makes a panic write an error document. The runtime's next DEL cleans up. A panic after the
-/// answer goes to stderr instead, and leaves the exit status as the answer requires.
+/// Makes a panic write an error document and a line in the log. The runtime's next DEL cleans up. A
+/// panic after the answer goes to stderr instead, and leaves the exit status as the answer requires.
 fn panic_as_json() {
     std::panic::set_hook(Box::new(|panic| {
+        let log_defect = || {
+            if let Some((log, call)) = LOG.get() {
+                log.write(Level::Panic, || format!("{call}: defect: {panic}"));
+            }
+        };
         if let Some(succeeded) = ANSWERED.get() {
             console::say(&format!(
                 "jackfield: defect after the answer: {panic}; report it"
             ));
+            log_defect();
             #[allow(clippy::exit, reason = "the answer must keep its exit status")]
             std::process::exit(i32::from(!succeeded));
         }
         let message = format!("defect in jackfield: {panic}; report it and send DEL to clean up");
         let _ = console::write(&cni::Error::new(999, message).to_json(Version::LATEST));
+        log_defect();
         #[allow(
             clippy::exit,
             reason = "nothing may write to stdout after the document"

@@ -22,7 +22,7 @@ pub struct Log {
 /// What the log contains; each level includes the previous ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
-    /// Nothing. A call that panics reports the defect only to the runtime.
+    /// The defect of a call that panics.
     Panic,
     /// Failed calls and warnings.
     Error,

@@ -1,5 +1,7 @@
 //! CNI_NETNS may name anything.
 
+use serde_json::json;
+
 use crate::lab::Lab;
 
 // clause: CNI-1.1.0 §5 Error: code 4 for an invalid environment variable
@@ -84,4 +86,22 @@ fn a_del_bears_whatever_the_netns_is() {
         }
         lab.assert_none_left(&["file", "veth"]);
     }
+}
+
+/// Injects a fault: the kernel refuses the return from the pod's namespace, and Jackfield panics.
+#[test]
+fn a_defect_is_logged_at_every_level() {
+    let mut lab = Lab::new();
+    let log = lab.path("log/jackfield");
+    lab.configure("logFile", json!(log));
+    lab.configure("logLevel", json!("panic"));
+    let fault = "inject=setns:error=EPERM:when=2";
+    let strace = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", fault];
+    let call = lab.plugin("ADD").under(&strace);
+    call.run().fails(999, &["defect in jackfield", "send DEL"]);
+    let text = std::fs::read_to_string(log).unwrap();
+    assert!(text.contains("[panic] ADD pod demo/web"), "{text}");
+    assert_eq!(text.lines().count(), 1, "{text}");
+    lab.del();
+    lab.assert_nothing_left();
 }

@@ -72,6 +72,21 @@ fn by_a_copy_of_the_binary() {
     }
 }
 
+/// A runtime's environment may have any value. A DEL that does nothing must not succeed.
+#[test]
+fn a_depth_that_is_no_number_fails_every_verb_and_is_named() {
+    let lab = Lab::with_two_networks();
+    lab.add();
+    for verb in ["DEL", "CHECK"] {
+        let call = lab.plugin(verb).env("JACKFIELD_DEPTH", "x");
+        call.run()
+            .fails(7, &["JACKFIELD_DEPTH \"x\" is not a number", "remove it"]);
+    }
+    lab.check();
+    lab.del();
+    lab.assert_nothing_left();
+}
+
 /// A → B → A: through another plugin that delegates.
 #[test]
 fn by_another_plugin_that_delegates_back() {
