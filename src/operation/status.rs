@@ -9,10 +9,10 @@
 use std::time::Duration;
 
 use super::{
-    Context, Failure, Note, agent_absence, change, inquiry, networks, readiness_indicator, recovery,
+    Context, Failure, Note, agent_absence, change, networks, readiness_indicator, recovery,
 };
 use crate::clock;
-use crate::cluster::{Answer, ClusterError};
+use crate::cluster::{Answer, ClusterError, NetworkError};
 use crate::delegate::Ran;
 use crate::kernel::capabilities;
 use crate::plan::KnownNetwork;
@@ -63,13 +63,13 @@ fn look(context: &Context<'_>) -> Result<Ready, Failure> {
 /// absent.
 fn cluster_network(context: &Context<'_>) -> Result<Option<KnownNetwork>, Failure> {
     let answer = ask(context)?;
-    let known = answer.is_some() || inquiry::is_on_disk(&context.request.config.cluster_network);
+    let is_answered = answer.is_some();
     let (cluster, _) = networks::named(context, &answer.unwrap_or_default());
-    match cluster.read(context) {
-        // The cluster network may be a definition, which only the agent could have provided.
-        Err(_) if !known => Ok(None),
-        found => found.map(Some),
+    // The cluster network may be a definition, which only the agent could have provided.
+    if !is_answered && matches!(cluster.found, Err(NetworkError::Unknown(_))) {
+        return Ok(None);
     }
+    cluster.read(context).map(Some)
 }
 
 /// Asks the cluster for the networks in the node configuration. If the cluster does not answer and

@@ -190,6 +190,14 @@ fn a_cluster_network_that_the_agent_alone_knows_is_not_judged_while_it_is_away()
     assert_eq!(said.exit, 0, "{said}");
     let words = "ready: cluster network main; jackfield did not ask the network's plugins";
     assert!(said.stdout.contains(words), "{said}");
+    // What is wrong on the node's own disk is judged.
+    lab.configure("confDir", json!(lab.path("conf")));
+    lab.write("conf/main.conf", r#"{"name":"main","cniVersion":"1.0.0"}"#);
+    status(&lab).fails(50, &["main", "type"]);
+    fs::remove_file(lab.path("conf/main.conf")).unwrap();
+    assert_eq!(status(&lab).exit, 0);
+    lab.configure("confDir", json!(lab.write("file", "")));
+    status(&lab).fails(50, &["main", "file", "directory"]);
 }
 
 // clause: CNI-1.1.0 §2 STATUS service: the agent, with `statusNeedsAgent`
