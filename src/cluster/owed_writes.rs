@@ -5,6 +5,7 @@
 //! file. The files are not synced to disk, because every pod gets a new sandbox and a new status
 //! after a power loss.
 
+use std::cmp::Ordering;
 use std::fs;
 use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};

@@ -183,22 +183,19 @@ fn leave_a_network(paths: &HostPaths, runtime: &Directory, say: Say<'_>) -> Resu
     Ok(())
 }
 
-/// Restores the previous binary. If there was none, removes our binary, unless another program has
-/// replaced it.
+/// Restores the previous binary, or removes our binary if there was none. If another program has
+/// replaced our binary, its file stays.
 fn remove_binary(paths: &HostPaths, manifest: &Manifest, say: Say<'_>) -> Result<(), SetupError> {
     let here = paths.here(&manifest.binary);
-    if manifest.restore(paths, &manifest.binary)? {
-        say(&Notice::Restored(manifest.binary.clone()));
-        return Ok(());
-    }
     let content = found(Content::of(&here));
-    match content.map_err(|cause| SetupError::io(&here, "read", cause))? {
-        Some(content) if content == manifest.content => {
-            stage::remove(&here)?;
-            say(&Notice::Removed(manifest.binary.clone()));
-        }
-        Some(_) => say(&Notice::BinaryStays(manifest.binary.clone())),
-        None => {}
+    let content = content.map_err(|cause| SetupError::io(&here, "read", cause))?;
+    if content.as_ref().is_some_and(|content| *content != manifest.content) {
+        say(&Notice::BinaryStays(manifest.binary.clone()));
+    } else if manifest.restore(paths, &manifest.binary)? {
+        say(&Notice::Restored(manifest.binary.clone()));
+    } else if content.is_some() {
+        stage::remove(&here)?;
+        say(&Notice::Removed(manifest.binary.clone()));
     }
     Ok(())
 }

@@ -35,6 +35,28 @@ fn everything_is_as_it_was_byte_for_byte() {
     assert!(again.stderr.contains("nothing is installed"), "{again}");
 }
 
+/// Another program may take the path of the binary after the installation.
+#[test]
+fn another_programs_binary_is_not_replaced_by_an_earlier_one() {
+    let setup = Setup::new();
+    setup.lab.write("cni-bin/jackfield", "earlier");
+    setup.installed();
+    let program = setup.lab.path("cni-bin/jackfield");
+    fs::remove_file(&program).unwrap();
+    setup.lab.write("cni-bin/jackfield", "another");
+    let outcome = setup.uninstall(&[]);
+    assert_eq!(outcome.exit, 0, "{outcome}");
+    assert_eq!(fs::read_to_string(&program).unwrap(), "another");
+    assert!(outcome.stderr.contains("cni-bin/jackfield"), "{outcome}");
+    // If the path is free, the earlier program returns to it.
+    fs::write(&program, "earlier").unwrap();
+    setup.installed();
+    fs::remove_file(&program).unwrap();
+    let outcome = setup.uninstall(&[]);
+    assert_eq!(outcome.exit, 0, "{outcome}");
+    assert_eq!(fs::read_to_string(&program).unwrap(), "earlier");
+}
+
 #[test]
 fn a_pod_that_runs_keeps_binary_and_journal_until_it_is_gone() {
     let mut setup = attached();
