@@ -154,7 +154,7 @@ pub(super) fn install(args: &InstallArgs) -> Result<(), CommandError> {
         return Ok(guard::watch(&options, &report)?);
     }
     match install::install(&options, &report)? {
-        InstallOutcome::Done => Ok(()),
+        InstallOutcome::Done(_) => Ok(()),
         InstallOutcome::Ended => Err(CommandError::EndedEarly),
         InstallOutcome::Rehearsed(rehearsal) => {
             let findings = rehearsal.findings.iter();

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use super::binary::{self, Content};
 use super::conf::OurConf;
-use super::install::{self, InstallOutcome, Options};
+use super::install::{self, InstallOutcome, Installed, Options};
 use super::install_lock::InstallLock;
 use super::manifest::{self, Manifest};
 use super::notify::{Notify, Wake};
@@ -68,16 +68,18 @@ fn keep(options: &Options, report: &mut Report, say: Say<'_>) -> Result<(), Setu
         }
     }
     let mut waiting = |notice: &Notice| report.send(InstallationState::NoNetwork, notice);
-    match install::install_locked(options, &lock, say, &mut waiting)? {
-        InstallOutcome::Done => {}
+    let mut last_look = match install::install_locked(options, &lock, say, &mut waiting)? {
+        InstallOutcome::Done(installed) => LastLook {
+            installed: *installed,
+            network: None,
+        },
         InstallOutcome::Ended | InstallOutcome::Rehearsed(_) => return Ok(()),
-    }
+    };
     let mut dirs = vec![paths.here(&paths.conf_dir), paths.here(&paths.bin_dir)];
     if paths.is_apart() {
         dirs.push(paths.here(&paths.cluster_conf_dir));
     }
     let mut notify = Notify::new(dirs)?;
-    let mut last_look = None;
     loop {
         look(options, &mut last_look, &mut lock, report, say)?;
         // inotify does not report that a removed directory is created again.
@@ -91,8 +93,7 @@ fn keep(options: &Options, report: &mut Report, say: Say<'_>) -> Result<(), Setu
 /// The installation at the last check. The guard keeps this in memory, because another program may
 /// remove the runtime's directory with all its files.
 struct LastLook {
-    manifest: Manifest,
-    conf: Option<RawObject>,
+    installed: Installed,
     /// The content of the cluster network's file, if our configuration always uses the first
     /// network of the directory.
     network: Option<Content>,
@@ -101,7 +102,7 @@ struct LastLook {
 /// Checks the node once, repairs it if necessary, and reports the state.
 fn look(
     options: &Options,
-    last_look: &mut Option<LastLook>,
+    last_look: &mut LastLook,
     lock: &mut InstallLock,
     report: &mut Report,
     say: Say<'_>,
@@ -110,19 +111,14 @@ fn look(
     let read = Manifest::read(paths)?;
     let is_there = read.is_some();
     if let Some(manifest) = read {
-        let conf = Manifest::conf(paths)?;
-        let before = last_look.take().and_then(|last_look| last_look.network);
-        let network = before.or_else(|| manifest.network.clone());
-        *last_look = Some(LastLook {
-            manifest,
-            conf,
-            network,
-        });
+        let before = last_look.network.take();
+        last_look.network = before.or_else(|| manifest.network.clone());
+        last_look.installed.manifest = manifest;
     }
-    let Some(last_look) = last_look else {
-        return Err(SetupError::ManifestGone(paths.conf_dir.clone()));
-    };
-    let mut installed = last_look.manifest.clone();
+    if let Some(conf) = Manifest::conf(paths)? {
+        last_look.installed.conf = conf;
+    }
+    let mut installed = last_look.installed.manifest.clone();
     let mut directories = match NodeDirectories::look(paths, Some(&installed)) {
         Ok(directories) => directories,
         // The guard cannot install anything until another program creates the directory again.
@@ -136,7 +132,7 @@ fn look(
         // This process holds the lock that an uninstall needs. So another program removed the
         // manifest, and with it the copies of the replaced files.
         installed.replaced.clear();
-        directories.previous = last_look.conf.as_ref().and_then(OurConf::read);
+        directories.previous = OurConf::read(&last_look.installed.conf);
     }
     let plan = match plan::plan(options.template.as_ref(), Some(&installed), &directories)? {
         Outlook::Ready(plan) => plan,

@@ -46,11 +46,19 @@ pub struct Options {
 #[derive(Debug)]
 pub enum InstallOutcome {
     /// Jackfield is installed.
-    Done,
+    Done(Box<Installed>),
     /// SIGTERM or SIGINT arrived before there was a cluster network.
     Ended,
     /// A dry run has ended with this rehearsal.
     Rehearsed(Rehearsal),
+}
+
+/// What an installation has put on the node.
+#[derive(Debug)]
+pub struct Installed {
+    pub(super) manifest: Manifest,
+    /// Our configuration, as Jackfield reads it on stdin.
+    pub(super) conf: RawObject,
 }
 
 /// Waits for a cluster network, then installs.
@@ -82,10 +90,10 @@ pub(super) fn install_locked(
         {
             return Ok(InstallOutcome::Rehearsed(dry_run));
         }
-        put(options, &plan, before, lock.made_dir, say)?;
-        Ok(InstallOutcome::Done)
+        let installed = put(options, &plan, before, lock.made_dir, say)?;
+        Ok(InstallOutcome::Done(Box::new(installed)))
     });
-    if !matches!(outcome, Ok(InstallOutcome::Done)) && lock.made_dir {
+    if !matches!(outcome, Ok(InstallOutcome::Done(_))) && lock.made_dir {
         let _ = std::fs::remove_dir(options.paths.here(&options.paths.conf_dir));
     }
     outcome
@@ -204,7 +212,7 @@ pub(super) fn put(
     before: Option<Manifest>,
     made_dir: bool,
     say: Say<'_>,
-) -> Result<(), SetupError> {
+) -> Result<Installed, SetupError> {
     let paths = &options.paths;
     check::conf(plan)?;
     binary::check_machine(paths, plan.network.as_ref())?;
@@ -217,13 +225,13 @@ pub(super) fn put(
     if outcome.is_err() && !was_installed {
         manifest::undo_folder(paths);
     }
-    outcome?;
+    let installed = outcome?;
     say(&Notice::Installed {
         binary: paths.binary(),
         conf: paths.conf_dir.join(&plan.name),
         network: plan.conf.cluster_network(),
     });
-    Ok(())
+    Ok(installed)
 }
 
 fn stage_and_put(
@@ -231,7 +239,7 @@ fn stage_and_put(
     plan: &InstallPlan,
     before: Option<Manifest>,
     made_dir: bool,
-) -> Result<(), SetupError> {
+) -> Result<Installed, SetupError> {
     let own = Path::new(OURSELVES);
     let failed = |cause| SetupError::io(own, "read", cause);
     let content = Content::of(own).map_err(failed)?;
@@ -267,8 +275,9 @@ fn stage_and_put(
             manifest.keep(paths, path)?;
         }
     }
-    let stdin = plan.conf.on_stdin().to_string();
-    let mut staged = vec![manifest.stage(paths)?, Manifest::stage_conf(paths, &stdin)?];
+    let stdin = plan.conf.on_stdin();
+    let staged_conf = Manifest::stage_conf(paths, &stdin.to_string())?;
+    let mut staged = vec![manifest.stage(paths)?, staged_conf];
     let here = paths.here(&binary);
     let is_current = Content::of(&here).is_ok_and(|found| found == content);
     if !is_current || binary::wrong_mode(&here).is_some() {
@@ -285,5 +294,8 @@ fn stage_and_put(
     for path in removed {
         stage::remove(&paths.here(&path))?;
     }
-    Ok(())
+    Ok(Installed {
+        manifest,
+        conf: stdin,
+    })
 }

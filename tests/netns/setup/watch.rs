@@ -1,7 +1,7 @@
 //! `install --watch`: what others do to the runtime's directory, and what is done about it.
 
 use std::fs;
-use std::time::Duration;
+use std::process::Command;
 
 use serde_json::json;
 
@@ -211,11 +211,17 @@ fn a_release_that_comes_with_another_template_is_no_repair() {
 /// Somebody clears the runtime's directory, and the cluster network comes back.
 #[test]
 fn a_directory_that_was_made_anew_gets_ours_again() {
-    let (setup, watching) = watched();
+    let setup = Setup::new();
+    // Injects a pause between the installation and the guard's first look.
+    let mut paused = Command::new("strace");
+    paused.args(["-D", "-qq", "-o", "/dev/null"]);
+    paused.args(["-e", "trace=inotify_init1"]);
+    paused.args(["-e", "inject=inotify_init1:delay_enter=3000000"]);
+    paused.arg(env!("CARGO_BIN_EXE_jackfield"));
+    let watching = setup.start_by(paused, &["--watch"]);
+    watching.says("installed");
     let dir = setup.lab.path("net.d");
     let conf = setup.conf(OURS);
-    // The guard keeps a copy of the manifest only after its first look.
-    std::thread::sleep(Duration::from_secs(1));
     fs::remove_dir_all(&dir).unwrap();
     watching.says("net.d does not exist");
     fs::create_dir(&dir).unwrap();
