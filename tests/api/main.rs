@@ -24,6 +24,7 @@ mod identity;
 mod installation;
 mod killed;
 mod lab;
+mod matrix;
 mod migrate;
 mod monitoring;
 mod observe;
@@ -36,4 +37,6 @@ mod running;
 mod silent;
 mod soak;
 mod socket;
+#[path = "../matrix/table.rs"]
+mod table;
 mod versions;

@@ -5,23 +5,15 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::Output;
 use std::time::{Duration, Instant};
 
-use crate::call::{Call, Verb};
-use crate::faults::{Fault, Kind};
 use crate::lab::{Lab, NETWORKS, bad_end};
-use crate::power::{Loss, Snapshot};
+use crate::power::Snapshot;
 use crate::steps::Step;
-use crate::stories::Story;
+use crate::table::call::{Call, Verb};
+use crate::table::cell::{Cell, Visit};
+use crate::table::faults::{Kind, Loss};
 
 /// How long the sleeping delegate sleeps.
 const SLEEP: Duration = Duration::from_secs(4);
-
-/// A cell of the matrix.
-#[derive(Clone, Debug)]
-pub(crate) struct Cell {
-    pub(crate) story: &'static Story,
-    pub(crate) fault: &'static Fault,
-    pub(crate) place: Place,
-}
 
 /// Where the fault happens.
 #[derive(Clone, Debug)]
@@ -32,15 +24,8 @@ pub(crate) enum Place {
     Moment(usize, Duration),
     /// In the delegate of a network, by its number in [`NETWORKS`].
     Delegate(usize),
-}
-
-/// What came of a cell.
-#[derive(Debug)]
-pub(crate) struct Visit {
-    /// Whether the fault happened. Not every run takes the same steps.
-    pub(crate) happened: bool,
-    /// What is wrong.
-    pub(crate) findings: Vec<String>,
+    /// During the whole walked call.
+    Everywhere,
 }
 
 /// The walked call that met the fault.
@@ -53,24 +38,24 @@ pub(crate) struct Met {
     asleep_until: Option<Instant>,
 }
 
-impl fmt::Display for Cell {
+impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (story, fault) = (self.story.name, self.fault.name);
-        write!(f, "{story}/{fault}/")?;
-        match &self.place {
+        match self {
             Place::Step(step) => write!(f, "{}", step.name()),
             Place::Moment(number, _) | Place::Delegate(number) => write!(f, "{number}"),
+            Place::Everywhere => f.write_str("everywhere"),
         }
     }
 }
 
-impl Cell {
+impl Cell<Place> {
     /// A number that differs from that of the next cell. It decides how the cell is cleaned up, so
     /// it must not depend on what happened before the step.
     pub(crate) fn number(&self) -> usize {
         match &self.place {
             Place::Step(step) => step.number(),
             Place::Moment(number, _) | Place::Delegate(number) => *number,
+            Place::Everywhere => 0,
         }
     }
 
@@ -105,6 +90,7 @@ impl Cell {
             Place::Step(step) => step.to_string(),
             Place::Moment(_, moment) => format!("{moment:?}"),
             Place::Delegate(number) => format!("the delegate of {}", NETWORKS[*number]),
+            Place::Everywhere => "no step".to_owned(),
         };
         let findings = findings.into_iter();
         Visit {
@@ -142,7 +128,7 @@ impl Cell {
             }
             (Kind::Meanwhile(event), Place::Step(step)) => lab.stopped(verb, step, *event),
             (Kind::Delegate(script), Place::Delegate(network)) => {
-                lab.disturb(NETWORKS[*network], script, Some("2s"));
+                lab.disturb(NETWORKS[*network], script, Some("1s"));
                 let done = lab.command(Call::of(verb)).output().unwrap();
                 (done, lab.heal())
             }
@@ -156,6 +142,10 @@ impl Cell {
                 let keeps_header = matches!(verb, Verb::Change | Verb::Reconcile);
                 lost_header = loss.damage(&lab.record(), self.number(), keeps_header);
                 killed
+            }
+            (Kind::BootClockAhead(seconds), Place::Everywhere) => {
+                let done = lab.in_time_namespace(verb, *seconds).output().unwrap();
+                (done, true)
             }
             (kind, place) => unreachable!("{kind:?} at {place:?}"),
         };

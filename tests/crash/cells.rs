@@ -3,14 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::call::Verb;
-use crate::cell::{Cell, Place};
-use crate::faults::{Event, FAULTS, Fault, Kind};
-use crate::lab::NETWORKS;
-use crate::power::Loss;
+use crate::cell::Place;
 use crate::steps::Step;
-use crate::stories::{End, STORIES, Story};
-use crate::wanted::Wanted;
+use crate::table::call::Verb;
+use crate::table::faults::{Event, FAULTS, Fault, Kind, Loss};
+use crate::table::matrix::Matrix;
+use crate::table::stories::{End, STORIES, Story};
 
 /// The number of times at which a call is killed.
 const MOMENTS: u32 = 60;
@@ -19,30 +17,22 @@ const MOMENTS: u32 = 60;
 #[derive(Debug)]
 pub(crate) struct Walk {
     pub(crate) steps: Vec<Step>,
+    /// The networks whose delegates ran, by their number in [`NETWORKS`](crate::lab::NETWORKS).
+    pub(crate) delegates: Vec<usize>,
     /// How long it took under strace, which is longer than without.
     pub(crate) took: Duration,
 }
 
-/// The wanted cells, in an order that mixes stories and faults.
-pub(crate) fn cells_of(wanted: &Wanted, walks: &BTreeMap<&str, Walk>) -> Vec<Cell> {
-    let mut cells = Vec::new();
+/// Adds the wanted cells of the walked stories.
+pub(crate) fn add(matrix: &mut Matrix<Place>, walks: &BTreeMap<&str, Walk>) {
     for story in STORIES {
         let Some(walk) = walks.get(story.name) else {
             continue;
         };
         for fault in FAULTS.iter().filter(|fault| applies(fault, story)) {
-            let all = places(fault, walk);
-            let all = all.into_iter().map(|place| Cell {
-                story,
-                fault,
-                place,
-            });
-            cells.extend(wanted.choose(all.collect()));
+            matrix.add(story, fault, places(fault, walk));
         }
     }
-    // Cells that wait for something run beside others that do not.
-    fastrand::Rng::with_seed(1).shuffle(&mut cells);
-    cells
 }
 
 fn places(fault: &Fault, walk: &Walk) -> Vec<Place> {
@@ -60,9 +50,14 @@ fn places(fault: &Fault, walk: &Walk) -> Vec<Place> {
                 .map(|(number, moment)| Place::Moment(number, moment))
                 .collect()
         }
-        Kind::Delegate(_) | Kind::KillBesideSleeper => {
-            (0..NETWORKS.len()).map(Place::Delegate).collect()
-        }
+        Kind::Delegate(_) | Kind::KillBesideSleeper => walk
+            .delegates
+            .iter()
+            .copied()
+            .map(Place::Delegate)
+            .collect(),
+        Kind::BootClockAhead(_) => vec![Place::Everywhere],
+        Kind::Cluster(_) => Vec::new(),
     }
 }
 
@@ -87,6 +82,8 @@ fn applies(fault: &Fault, story: &Story) -> bool {
                 || story.before.contains(&Verb::Break)
                 || story.before.contains(&Verb::BreakAdd)
         }
+        // The links are gone.
+        Kind::Meanwhile(Event::PodLinksRenamed) => story.walked != Verb::Retry,
         _ => true,
     }
 }

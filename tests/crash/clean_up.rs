@@ -1,13 +1,14 @@
 //! What happens after the fault: a runtime detaches the sandbox, or an administrator repeats the
 //! command.
 
-use crate::call::{Call, Verb};
-use crate::cell::{Cell, Met};
-use crate::faults::{Event, Kind};
+use crate::cell::{Met, Place};
 use crate::lab::{Lab, is_left_to_gc};
-use crate::stories::End;
+use crate::table::call::{Call, Verb};
+use crate::table::cell::Cell;
+use crate::table::faults::{Event, Kind};
+use crate::table::stories::End;
 
-impl Cell {
+impl Cell<Place> {
     /// Does what the runtime or the administrator does afterwards, and looks at everything.
     pub(crate) fn clean_up(&self, lab: &Lab, met: &Met) -> Vec<String> {
         if self.story.end == End::Uninstalled {
@@ -67,7 +68,7 @@ impl Cell {
         match self.fault.kind {
             // A GC skips a record that it cannot read. The next GC detaches that sandbox.
             Kind::Errno(..) => self.story.walked != Verb::Gc,
-            Kind::Delegate(_) => true,
+            Kind::Delegate(_) | Kind::BootClockAhead(_) | Kind::Cluster(_) => true,
             Kind::Meanwhile(event) => {
                 matches!(event, Event::UplinkRenamed | Event::ClockSet(_))
             }

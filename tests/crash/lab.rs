@@ -10,14 +10,15 @@ mod stopped;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-use crate::call::{Call, Verb};
-use crate::leftovers::Holdings;
 use crate::node::{self, ip};
+use crate::table::call::{Call, Verb};
+use crate::table::leftovers::Holdings;
 pub(crate) use commands::bad_end;
 pub(crate) use disturbances::NETWORKS;
 
@@ -27,12 +28,25 @@ const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 /// The time in which the kernel destroys a network namespace that has no user.
 const NETNS_ENDS_WITHIN: Duration = Duration::from_secs(5);
 
+/// Writes the binary under test to `dir`, without what only a debugger reads, because `install`
+/// copies it. Returns its path.
+pub(crate) fn stripped_program(dir: &Path) -> PathBuf {
+    let program = dir.join("jackfield");
+    let mut strip = Command::new("strip");
+    strip.arg("-o").arg(&program);
+    let done = strip.arg(env!("CARGO_BIN_EXE_jackfield")).status().unwrap();
+    assert!(done.success(), "strip: {done}");
+    program
+}
+
 /// The lab of the thread that set it up.
 #[derive(Debug)]
 pub(crate) struct Lab {
     dir: TempDir,
     /// What the test itself writes: not part of the node.
     control: TempDir,
+    /// The binary under test.
+    program: PathBuf,
     container: String,
     before: Holdings,
 }
@@ -40,7 +54,7 @@ pub(crate) struct Lab {
 impl Lab {
     /// Puts the calling thread on its own node and sets everything up. Attaches and detaches a pod
     /// once, so that the plugins' own files exist.
-    pub(crate) fn set_up() -> Lab {
+    pub(crate) fn set_up(program: &Path) -> Lab {
         static LABS: AtomicUsize = AtomicUsize::new(0);
         node::enter();
         let [dir, control] = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
@@ -50,6 +64,7 @@ impl Lab {
         let mut lab = Lab {
             dir,
             control,
+            program: program.to_owned(),
             container,
             before: Holdings::default(),
         };
@@ -115,8 +130,9 @@ impl Lab {
     }
 
     fn holdings(&self) -> Holdings {
-        let dirs = [self.dir.path(), Path::new("/run/jackfield")];
-        Holdings::of(Some(NETNS), &dirs, &self.container)
+        let dirs = ["/run/jackfield", "/run/netns"].map(Path::new);
+        let dirs = [&[self.dir.path()], &dirs[..]].concat();
+        Holdings::of(None, Some(NETNS), &dirs, &self.container)
     }
 
     /// Removes the damaged records that a DEL has handled. They stay for a look by people.

@@ -1,8 +1,7 @@
 //! A node for one thread: network and mount namespaces that end with the thread.
 
-use std::io::Write;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, unshare};
@@ -42,23 +41,4 @@ pub(crate) fn ip(words: &str) -> String {
     let said = String::from_utf8_lossy(&done.stderr).into_owned();
     assert!(done.status.success(), "ip {words}: {said}");
     String::from_utf8_lossy(&done.stdout).into_owned()
-}
-
-/// Runs `ip` with arguments and a batch on stdin, and returns the lines that it printed.
-pub(crate) fn ip_lines(arguments: &[&str], batch: &str) -> Vec<String> {
-    let mut ip = Command::new("ip")
-        .args(arguments)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    ip.stdin
-        .take()
-        .unwrap()
-        .write_all(batch.as_bytes())
-        .unwrap();
-    let done = ip.wait_with_output().unwrap();
-    assert!(done.status.success(), "ip {arguments:?}: {}", done.status);
-    let text = String::from_utf8_lossy(&done.stdout);
-    text.lines().map(str::to_owned).collect()
 }

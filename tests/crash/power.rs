@@ -9,20 +9,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-/// What the disk lacks after a power loss.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Loss {
-    /// Nothing.
-    Nothing,
-    /// The last writes to the record.
-    LaterWrites,
-    /// The end of the record, from any byte on.
-    Tail,
-    /// The same, but the record has kept its size. Zeroes replace the lost bytes.
-    Zeroes,
-    /// Everything that the interrupted call wrote to the journal.
-    Call,
-}
+use crate::table::faults::Loss;
 
 /// The files of a directory with their contents.
 #[derive(Debug)]

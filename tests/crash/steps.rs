@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::syscalls::{self, CHANGING, FALLIBLE, Syscalls};
+use crate::table::syscalls::{self, CHANGING, FALLIBLE, Syscalls};
 
 /// One step of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,11 +16,8 @@ pub(crate) struct Step {
 impl Step {
     /// The option of strace that records every possible step.
     pub(crate) fn trace() -> String {
-        let names: Vec<String> = CHANGING
-            .iter()
-            .chain(FALLIBLE)
-            .map(|name| format!("?{name}"))
-            .collect();
+        let names = [CHANGING.concat(), FALLIBLE.concat()].concat();
+        let names: Vec<String> = names.iter().map(|name| format!("?{name}")).collect();
         format!("trace={}", names.join(","))
     }
 

@@ -178,6 +178,19 @@ impl Running {
 }
 
 impl Outcome {
+    /// Runs a command to its end.
+    pub(crate) fn of(command: &mut Command) -> Outcome {
+        let started = Instant::now();
+        let done = command.output().unwrap();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        Outcome {
+            exit: done.status.code(),
+            stdout: text(&done.stdout),
+            stderr: text(&done.stderr),
+            took: started.elapsed(),
+        }
+    }
+
     /// The call succeeded.
     #[track_caller]
     pub(crate) fn succeeds(self) -> Outcome {

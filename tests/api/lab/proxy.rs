@@ -1,6 +1,6 @@
 //! Between the agent and the API server: where faults are put.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,7 +30,12 @@ pub(crate) enum Fault {
     Slow(Duration),
     /// This status, with these words.
     Answer(u16, &'static str),
+    /// A list is the last one that was passed on; a watch brings nothing.
+    Stale,
 }
+
+/// When a client may repeat a request that was one too many, in seconds.
+const RETRY_AFTER: u64 = 1;
 
 type Rule = Box<dyn FnMut(&Method, &str) -> Option<Fault> + Send>;
 
@@ -40,6 +45,8 @@ struct State {
     seen: Vec<String>,
     connections: VecDeque<AbortHandle>,
     silences: Vec<Silence>,
+    /// The last lists that were passed on, by path.
+    lists: HashMap<String, Bytes>,
 }
 
 /// Whether a connection that stays open brings nothing any more.
@@ -174,23 +181,48 @@ async fn pass(
         Some(Fault::HangUp) => return Err("hung up".into()),
         Some(Fault::Answer(code, words)) => return Ok(refusal(code, words)),
         Some(Fault::Slow(pause)) => tokio::time::sleep(pause).await,
+        Some(Fault::Stale) if request.uri().to_string().contains("watch=true") => {
+            std::future::pending::<()>().await;
+        }
+        Some(Fault::Stale) => {
+            if let Some(list) = state.lock().unwrap().lists.get(request.uri().path()) {
+                return Ok(Response::new(Either::Right(Full::from(list.clone()))));
+            }
+        }
         None => {}
     }
+    let list = is_list(&request).then(|| request.uri().path().to_owned());
     let (head, body) = request.into_parts();
     let body = body.collect().await?.to_bytes();
     let answer = client
         .send(Request::from_parts(head, Body::from(body.to_vec())))
         .await?;
+    if let Some(path) = list.filter(|_| answer.status().is_success()) {
+        let list = answer.into_body().collect().await?.to_bytes();
+        let mut state = state.lock().unwrap();
+        state.lists.insert(path, list.clone());
+        return Ok(Response::new(Either::Right(Full::from(list))));
+    }
     let silence = Arc::clone(silence);
     Ok(answer.map(|body| Either::Left(Muted { body, silence })))
 }
 
+fn is_list(request: &Request<Incoming>) -> bool {
+    let query = request.uri().query().unwrap_or_default();
+    query.starts_with("limit=") && !query.contains("continue=")
+}
+
 fn refusal(code: u16, words: &str) -> Response<Either<Muted, Full<Bytes>>> {
+    let details = (code == 429).then(|| json!({"retryAfterSeconds": RETRY_AFTER}));
     let status = json!({
         "kind": "Status", "apiVersion": "v1", "status": "Failure", "message": words, "code": code,
-        "reason": "Injected",
+        "reason": "Injected", "details": details,
     });
     let mut response = Response::new(Either::Right(Full::from(status.to_string())));
     *response.status_mut() = StatusCode::from_u16(code).unwrap();
+    if code == 429 {
+        let headers = response.headers_mut();
+        headers.insert(http::header::RETRY_AFTER, RETRY_AFTER.into());
+    }
     response
 }

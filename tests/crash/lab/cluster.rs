@@ -3,13 +3,12 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
-use std::process::Command;
 
 use serde_json::{Value, json};
 
 use super::Lab;
 use super::plugins::real_plugins;
-use crate::call::Verb;
+use crate::table::call::Verb;
 
 /// The annotation of an ADD.
 const FIRST: &str = r#"[{"name":"storage","ips":["10.20.0.5/24"],"mac":"02:00:00:00:20:05","default-route":["10.20.0.1"]},
@@ -78,13 +77,6 @@ impl Lab {
         let mut template = self.conf(Verb::Install);
         template.as_object_mut().unwrap().remove("clusterNetwork");
         self.write("template.json", &template.to_string());
-        // The program that `install` copies: without what only a debugger reads.
-        if !self.program().exists() {
-            let mut strip = Command::new("strip");
-            strip.arg("-o").arg(self.program());
-            let done = strip.arg(env!("CARGO_BIN_EXE_jackfield")).status().unwrap();
-            assert!(done.success(), "strip: {done}");
-        }
     }
 
     /// The node configuration of a call.

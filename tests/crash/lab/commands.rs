@@ -8,7 +8,7 @@ use std::process::{Command, Output, Stdio};
 use serde_json::{Value, json};
 
 use super::{Lab, netns_path};
-use crate::call::{Call, Verb};
+use crate::table::call::{Call, Verb};
 
 impl Lab {
     /// Makes a call that must succeed, or lets an event happen.
@@ -46,7 +46,7 @@ impl Lab {
 
     /// The command of a call.
     pub(crate) fn command(&self, call: Call) -> Command {
-        self.with_arguments(Command::new(self.program()), call)
+        self.with_arguments(Command::new(&self.program), call)
     }
 
     /// The command of a call under strace with `options`. Strace follows only the main thread.
@@ -54,7 +54,16 @@ impl Lab {
         let mut command = Command::new("strace");
         let _ = fs::remove_file(self.trace_path());
         command.args(["-qq", "-y", "-o"]).arg(self.trace_path());
-        command.args(options).arg(self.program());
+        command.args(options).arg(&self.program);
+        self.with_arguments(command, Call::of(verb))
+    }
+
+    /// The command of a call for which the monotonic clock and the clock of the boot are ahead.
+    pub(crate) fn in_time_namespace(&self, verb: Verb, seconds: u32) -> Command {
+        let mut command = Command::new("unshare");
+        let seconds = seconds.to_string();
+        command.args(["--time", "--boottime", &seconds]);
+        command.args(["--monotonic", &seconds]).arg(&self.program);
         self.with_arguments(command, Call::of(verb))
     }
 
@@ -66,11 +75,6 @@ impl Lab {
 
     fn trace_path(&self) -> PathBuf {
         self.control("trace")
-    }
-
-    /// The binary under test.
-    pub(super) fn program(&self) -> PathBuf {
-        self.control("jackfield")
     }
 
     fn with_arguments(&self, mut command: Command, call: Call) -> Command {

@@ -1,17 +1,16 @@
 //! What can happen to a node while Jackfield works on it.
 
 use std::fs;
-use std::path::Path;
 use std::process::Command;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use serde_json::{Value, json};
 
 use super::{BOOT_ID, Lab, NETNS};
-use crate::leftovers::processes_of;
 use crate::node::ip;
+use crate::table::leftovers::processes_of;
+use crate::table::wall_clock;
 
 /// The networks whose delegates a test can disturb.
 pub(crate) const NETWORKS: [&str; 3] = ["cluster", "storage", "management"];
@@ -23,6 +22,22 @@ impl Lab {
         if let Some(limit) = limit {
             fs::write(self.control("limit"), limit).unwrap();
         }
+    }
+
+    /// Notes which networks' delegates run from now on.
+    pub(crate) fn watch_delegates(&self) {
+        for network in NETWORKS {
+            self.disturb(network, ": >$CONTROL/ran-$NETWORK", None);
+        }
+    }
+
+    /// The networks whose delegates have run, by their number in [`NETWORKS`].
+    pub(crate) fn watched_delegates(&self) -> Vec<usize> {
+        self.heal();
+        let ran = |network| fs::remove_file(self.control(&format!("ran-{network}"))).is_ok();
+        let numbered = NETWORKS.iter().enumerate();
+        let numbers = numbered.filter_map(|(number, network)| ran(network).then_some(number));
+        numbers.collect()
     }
 
     /// Whether a disturbed delegate has begun.
@@ -67,29 +82,9 @@ impl Lab {
         ip(&format!("link set {to} up"));
     }
 
-    /// Sets the clock by `seconds`: moves every time in the journal by as much the other way.
+    /// Sets the wall clock by `seconds`.
     pub(crate) fn set_clock(&self, seconds: i64) {
-        for folder in ["owed", "changes"] {
-            let files = fs::read_dir(self.journal().join(folder));
-            for file in files.into_iter().flatten().flatten() {
-                move_times(&file.path(), -seconds);
-            }
-        }
-        for folder in ["sandboxes", "publish", "exclusive"] {
-            let files = fs::read_dir(self.journal().join(folder));
-            for file in files.into_iter().flatten().flatten() {
-                let _ = fs::File::open(file.path()).map(|file| {
-                    let years = Duration::from_secs(seconds.unsigned_abs());
-                    let now = SystemTime::now();
-                    let then = if seconds > 0 {
-                        now - years
-                    } else {
-                        now + years
-                    };
-                    file.set_modified(then)
-                });
-            }
-        }
+        wall_clock::set(&self.journal(), seconds);
     }
 
     /// The node boots again after a power loss: processes, network namespaces and the files in
@@ -128,18 +123,4 @@ fn next(digit: char) -> char {
         'f' => 'a',
         other => other,
     }
-}
-
-/// Moves the times in a marker of the journal.
-fn move_times(path: &Path, seconds: i64) {
-    let Ok(text) = fs::read(path) else { return };
-    let Ok(mut marker) = serde_json::from_slice::<Value>(&text) else {
-        return;
-    };
-    for key in ["due", "since"] {
-        if let Some(time) = marker[key].as_i64() {
-            marker[key] = json!((time + seconds).max(0));
-        }
-    }
-    fs::write(path, marker.to_string()).unwrap();
 }

@@ -9,9 +9,9 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use super::Lab;
-use crate::call::{Call, Verb};
-use crate::faults::Event;
 use crate::steps::Step;
+use crate::table::call::{Call, Verb};
+use crate::table::faults::Event;
 
 /// A process that makes no progress for this time hangs.
 const HANGS_AFTER: Duration = Duration::from_secs(60);
@@ -88,7 +88,7 @@ impl Lab {
     }
 
     /// Starts another call, and waits until it has come as far as it can: it has ended, or it has
-    /// opened the lock of the sandbox.
+    /// opened a lock.
     fn call_beside(&self, verb: Verb) -> Child {
         let mut call = self.command(Call::of(verb)).spawn().unwrap();
         wait_until("the call beside", || {
@@ -96,7 +96,7 @@ impl Lab {
             let mut fds = fds.into_iter().flatten().flatten();
             let waits = fds.any(|fd| {
                 let target = fs::read_link(fd.path()).unwrap_or_default();
-                target.to_string_lossy().contains(".lock")
+                target.starts_with("/run/jackfield/locks")
             });
             (waits || call.try_wait().unwrap().is_some()).then_some(())
         });

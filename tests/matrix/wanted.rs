@@ -1,14 +1,14 @@
 //! Which cells of the fault matrix a run contains.
 
+use std::fmt::{self, Display};
 use std::time::SystemTime;
 
-use crate::cell::Cell;
-use crate::faults::Kind;
-use crate::stories::{Share, Story};
+use super::cell::Cell;
+use super::faults::Kind;
+use super::stories::{SOME, Share, Story};
 
-/// A sample contains a cell of one in this number of pairs of story and fault, besides the cells
-/// in which the process is killed.
-const SAMPLED: usize = 2;
+/// The number of places at which a sample tries again a fault that has not happened.
+const SPARE: usize = 6;
 
 /// Which cells are wanted.
 #[derive(Debug)]
@@ -44,12 +44,13 @@ impl Wanted {
         }
     }
 
-    /// Takes the wanted cells out of all cells of one story and fault.
-    pub(crate) fn choose(&self, cells: Vec<Cell>) -> Vec<Cell> {
+    /// Takes the wanted cells out of all cells of one story and fault. A sample contains at least one
+    /// of them.
+    pub(crate) fn choose<P: Clone + Display>(&self, cells: Vec<Cell<P>>) -> Vec<Cell<P>> {
         let seed = match self {
             Wanted::All => return cells,
             Wanted::Named(name) => {
-                let is_meant = |cell: &Cell| {
+                let is_meant = |cell: &Cell<P>| {
                     let whole = cell.to_string();
                     whole == *name || whole.starts_with(&format!("{name}/"))
                 };
@@ -62,21 +63,38 @@ impl Wanted {
         };
         let share = match first.fault.kind {
             Kind::Kill => first.story.killed,
-            Kind::KillAtSomeTime if first.story.killed == Share::All => Share::Some(12),
+            Kind::KillAtSomeTime if first.story.killed != SOME => Share::Some(4),
             _ => Share::Some(1),
         };
         let Share::Some(number) = share else {
             return cells;
         };
-        let every = cells.len().div_ceil(number);
         let own = first.to_string().bytes().fold(seed, |sum, byte| {
             sum.wrapping_mul(31).wrapping_add(u64::from(byte))
         });
         let mut random = fastrand::Rng::with_seed(own);
+        let every = cells.len().div_ceil(number);
         let offset = random.usize(..every);
-        if share == Share::Some(1) && random.usize(..SAMPLED) != 0 {
-            return Vec::new();
+        if number > 1 {
+            return cells.into_iter().skip(offset).step_by(every).collect();
         }
-        cells.into_iter().skip(offset).step_by(every).collect()
+        let mut places: Vec<P> = cells.iter().map(|cell| cell.place.clone()).collect();
+        let cell = &cells[offset];
+        random.shuffle(&mut places);
+        places.truncate(SPARE);
+        vec![Cell {
+            spare: places,
+            ..cell.clone()
+        }]
+    }
+}
+
+impl Display for Wanted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Wanted::Sample(seed) => write!(f, "a sample; repeat it with JACKFIELD_SEED={seed}"),
+            Wanted::All => f.write_str("every cell"),
+            Wanted::Named(name) => write!(f, "the cells {name}"),
+        }
     }
 }

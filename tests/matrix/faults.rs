@@ -1,8 +1,10 @@
 //! The columns of the fault matrix.
 
-use crate::call::Verb;
-use crate::power::Loss;
-use crate::syscalls::{self, Syscalls};
+use std::time::Duration;
+
+use super::call::Verb;
+
+use super::syscalls::{self, Syscalls};
 
 /// A column of the matrix.
 #[derive(Debug)]
@@ -28,10 +30,46 @@ pub(crate) enum Kind {
     /// The process is stopped after a step, something happens, and the process continues.
     Meanwhile(Event),
     /// A delegate runs this shell script instead of the real plugin, whose path is `$REAL`. The
-    /// delegate may take two seconds.
+    /// delegate may take a second.
     Delegate(&'static str),
     /// The node loses power at a step.
     PowerLoss(Loss),
+    /// For the walked call, the monotonic clock and the clock of the boot are ahead by this number of
+    /// seconds.
+    BootClockAhead(u32),
+    /// The API server or the agent misbehaves during the walked call.
+    Cluster(Trouble),
+}
+
+/// What is wrong with the API server or the agent. A proxy between the two makes the API server
+/// misbehave.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Trouble {
+    /// Requests get this HTTP status as the answer.
+    Answered(u16),
+    /// The connection of a request ends without an answer.
+    Cut,
+    /// Requests reach the API server after this time.
+    Slow(Duration),
+    /// Lists are as they were before the story, and watches bring nothing.
+    Stale,
+    /// The agent is killed at a request.
+    AgentKilled,
+}
+
+/// What the disk lacks after a power loss.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Loss {
+    /// Nothing.
+    Nothing,
+    /// The last writes to the record.
+    LaterWrites,
+    /// The end of the record, from any byte on.
+    Tail,
+    /// The same, but the record has kept its size. Zeroes replace the lost bytes.
+    Zeroes,
+    /// Everything that the interrupted call wrote to the journal.
+    Call,
 }
 
 /// What happens while the process is stopped.
@@ -45,12 +83,14 @@ pub(crate) enum Event {
     PodLinksRenamed,
     /// The node's uplink has another name until the call ends.
     UplinkRenamed,
-    /// The clock is set by this number of seconds.
+    /// The wall clock is set by this number of seconds.
     ///
-    /// No test can set the clock of one process: a time namespace has no wall clock of its own. So
-    /// the test moves the wall-clock times that the journal holds, in the opposite direction. The
-    /// simulation jumps the clock within a call; a call measures its own time with the monotonic
-    /// clock.
+    /// No test can set the clock of one process: a time namespace has no wall clock of its own, and
+    /// no tracer sees a clock that is read from the vDSO. So the test moves all wall-clock times that
+    /// the journal holds in the opposite direction. This shows the same as a clock that is set
+    /// between the step and the next time that the call compares: due times of retries, and the age
+    /// of files. Deadlines do not depend on the wall clock. The simulation
+    /// (`src/operation/simulation.rs`) sets the clock between two readings within one call.
     ClockSet(i64),
 }
 
@@ -76,10 +116,26 @@ impl Fault {
         }
     }
 
+    const fn cluster(name: &'static str, trouble: Trouble) -> Fault {
+        Fault {
+            name,
+            kind: Kind::Cluster(trouble),
+        }
+    }
+
     const fn power(name: &'static str, loss: Loss) -> Fault {
         Fault {
             name,
             kind: Kind::PowerLoss(loss),
+        }
+    }
+
+    /// Whether a call that meets the fault waits for seconds.
+    pub(crate) fn waits(&self) -> bool {
+        match self.kind {
+            Kind::KillBesideSleeper | Kind::Cluster(_) => true,
+            Kind::Delegate(script) => script.contains("sleep"),
+            _ => false,
         }
     }
 
@@ -91,7 +147,9 @@ impl Fault {
             | Kind::KillAtSomeTime
             | Kind::KillBesideSleeper
             | Kind::Errno(..)
-            | Kind::Delegate(_) => false,
+            | Kind::Delegate(_)
+            | Kind::BootClockAhead(_)
+            | Kind::Cluster(_) => false,
             Kind::PowerLoss(_) => true,
             Kind::Meanwhile(event) => match event {
                 Event::Call(verb) => verb != Verb::Add && verb != Verb::Change,
@@ -166,4 +224,17 @@ pub(crate) const FAULTS: &[Fault] = &[
     Fault::power("power loss, record torn", Loss::Tail),
     Fault::power("power loss, record zeroed", Loss::Zeroes),
     Fault::power("power loss, call undone", Loss::Call),
+    // A time namespace moves the monotonic clock and the clock of the boot. In the call before and
+    // in the call after, the two clocks show the usual time: so they jump ahead and back.
+    Fault {
+        name: "boot clock ahead",
+        kind: Kind::BootClockAhead(30 * 86_400),
+    },
+    Fault::cluster("API 409", Trouble::Answered(409)),
+    Fault::cluster("API 429", Trouble::Answered(429)),
+    Fault::cluster("API 500", Trouble::Answered(500)),
+    Fault::cluster("API cut", Trouble::Cut),
+    Fault::cluster("API slow", Trouble::Slow(Duration::from_secs(2))),
+    Fault::cluster("API stale", Trouble::Stale),
+    Fault::cluster("agent killed", Trouble::AgentKilled),
 ];

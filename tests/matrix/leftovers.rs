@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::Write;
 use std::path::Path;
-
-use crate::node::ip_lines;
+use std::process::{Command, Stdio};
 
 /// Everything on a node that a sandbox could leave behind, one line each. Settings of virtual
 /// functions are missing, because no network namespace has them: `hw-tests` compares them.
@@ -12,15 +12,21 @@ use crate::node::ip_lines;
 pub(crate) struct Holdings(BTreeSet<String>);
 
 impl Holdings {
-    /// Looks at the node: links, addresses and routes of the host and of the pod's namespace
-    /// `pod`, the files below `dirs`, and the processes that work for `container`.
-    pub(crate) fn of(pod: Option<&str>, dirs: &[&Path], container: &str) -> Holdings {
+    /// Looks at links, addresses and routes in the network namespaces `host` and `pod` (the host's is
+    /// that of the calling thread if it has no name), the files below `dirs`, and the processes that
+    /// work for `container`.
+    pub(crate) fn of(
+        host: Option<&str>,
+        pod: Option<&str>,
+        dirs: &[&Path],
+        container: &str,
+    ) -> Holdings {
         let mut lines = BTreeSet::new();
-        links("host", &[], &mut lines);
-        if let Some(pod) = pod {
-            links("pod", &["-n", pod], &mut lines);
+        links("host", host, &mut lines);
+        if pod.is_some() {
+            links("pod", pod, &mut lines);
         }
-        for dir in dirs.iter().copied().chain([Path::new("/run/netns")]) {
+        for dir in dirs {
             files(dir, &mut lines);
         }
         for (_, command) in processes_of(container) {
@@ -41,9 +47,10 @@ impl Holdings {
 
 /// Links by name, addresses and routes, and the MAC and MTU of the uplink. Indices and states
 /// change on their own, and so do the addresses and routes that IPv6 gives each link.
-fn links(place: &str, of: &[&str], lines: &mut BTreeSet<String>) {
+fn links(place: &str, netns: Option<&str>, lines: &mut BTreeSet<String>) {
+    let of: Vec<&str> = netns.map_or_else(Vec::new, |netns| vec!["-n", netns]);
     let batch = "link show\naddr show\nroute show table all\n";
-    for line in ip_lines(&[of, &["-o", "-4", "-batch", "-"]].concat(), batch) {
+    for line in ip_lines(&[&of[..], &["-o", "-4", "-batch", "-"]].concat(), batch) {
         let words: Vec<&str> = line.split_whitespace().collect();
         let line = match words.as_slice() {
             [index, name, "inet", address, ..] if is_index(index) => {
@@ -60,7 +67,7 @@ fn links(place: &str, of: &[&str], lines: &mut BTreeSet<String>) {
         lines.insert(line.trim_end_matches(" linkdown").to_owned());
     }
     let batch = "route show table all\n";
-    for line in ip_lines(&[of, &["-o", "-6", "-batch", "-"]].concat(), batch) {
+    for line in ip_lines(&[&of[..], &["-o", "-6", "-batch", "-"]].concat(), batch) {
         if !line.starts_with("multicast") && !line.contains("fe80") && !line.contains("ff00") {
             let line = line.trim_end().trim_end_matches(" linkdown");
             lines.insert(format!("{place} route {line}"));
@@ -110,4 +117,23 @@ pub(crate) fn processes_of(container: &str) -> Vec<(i32, String)> {
         }
     }
     found
+}
+
+/// Runs `ip` with arguments and a batch on stdin, and returns the lines that it printed.
+fn ip_lines(arguments: &[&str], batch: &str) -> Vec<String> {
+    let mut ip = Command::new("ip")
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    ip.stdin
+        .take()
+        .unwrap()
+        .write_all(batch.as_bytes())
+        .unwrap();
+    let done = ip.wait_with_output().unwrap();
+    assert!(done.status.success(), "ip {arguments:?}: {}", done.status);
+    let text = String::from_utf8_lossy(&done.stdout);
+    text.lines().map(str::to_owned).collect()
 }
