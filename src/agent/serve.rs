@@ -37,6 +37,9 @@ const ARRIVAL: Duration = Duration::from_secs(5);
 /// The time limit for each further message of a connection. It is longer than the default deadline
 /// of an ADD, because a plugin keeps its connection during the ADD.
 const PATIENCE: Duration = Duration::from_secs(600);
+/// How long a plugin that has sent its report may take to end. Reading the report at once could take
+/// the processor from the plugin, and the runtime waits until the plugin has ended.
+const LAST_STEPS: Duration = Duration::from_millis(2);
 /// The shortest absence of the agent that causes an event, in seconds. An upgrade takes less time.
 const LONG_SILENCE: u64 = 60;
 /// The pause after the agent failed to accept a connection.
@@ -98,10 +101,17 @@ impl PluginService {
                 return warn!("refused a connection: cannot read its credentials: {error}");
             }
         }
-        let mut owes = false;
+        let (mut owes, mut has_answer) = (false, false);
         let mut patience = ARRIVAL;
         loop {
-            let message = match tokio::time::timeout(patience, receive(&mut stream)).await {
+            let next = async {
+                if std::mem::take(&mut has_answer) {
+                    stream.readable().await.map_err(FrameError::Io)?;
+                    tokio::time::sleep(LAST_STEPS).await;
+                }
+                receive(&mut stream).await
+            };
+            let message = match tokio::time::timeout(patience, next).await {
                 Ok(Ok((message, record))) => {
                     if let Some(record) = record {
                         self.durable.written(record);
@@ -122,6 +132,7 @@ impl PluginService {
                     if !self.answer(&question, &mut stream).await {
                         break;
                     }
+                    has_answer = true;
                 }
                 ToAgent::Owed => owes = true,
                 ToAgent::Over(figures) => self.over(*figures),

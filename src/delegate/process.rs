@@ -29,6 +29,10 @@ const KILL_GRACE: Duration = Duration::from_secs(1);
 /// still write the rest, for example if the delegate is a wrapper script that pipes its output
 /// through `tee`.
 pub(super) const ORPHAN_GRACE: Duration = Duration::from_millis(250);
+/// How long Jackfield waits only for the end of a process and leaves the output in the pipes. A
+/// delegate usually writes its answer just before it ends. Waking up for the answer too would cost
+/// processor time.
+const ONLY_END: Duration = Duration::from_millis(50);
 /// The interval between checks whether a process has exited, on a kernel without process
 /// descriptors.
 const TICK: Duration = Duration::from_millis(1);
@@ -130,8 +134,15 @@ impl<'a> RunningProcess<'a> {
     /// Waits until the process ends. Kills it at the deadline, or if it writes too much.
     fn wait(&mut self, deadline: Instant) -> Ending {
         self.feed.push();
+        let only_end = deadline.min(Instant::now() + ONLY_END);
         loop {
-            if let Some(ending) = self.pump(deadline) {
+            let is_early =
+                self.pidfd.is_some() && self.feed.fd().is_none() && Instant::now() < only_end;
+            let pumped = match is_early {
+                true => self.wait_for_end(only_end),
+                false => self.pump(deadline),
+            };
+            if let Some(ending) = pumped {
                 self.stdout.drain();
                 self.stderr.drain();
                 self.wait_for_orphans(ending, deadline);
@@ -215,6 +226,14 @@ impl<'a> RunningProcess<'a> {
             self.stderr.drain();
         }
         (exit || self.pidfd.is_none()).then(|| self.ending())?
+    }
+
+    /// Waits until the process ends, at most until `until`. Returns how it ended.
+    fn wait_for_end(&self, until: Instant) -> Option<Ending> {
+        let pidfd = self.pidfd.as_ref()?;
+        let mut fds = [PollFd::new(pidfd, PollFlags::IN)];
+        let _interrupted = poll(&mut fds, timeout(until).as_ref());
+        self.ending()
     }
 
     /// Returns how the process ended, or `None` if it still runs. Does not reap the process, so

@@ -189,7 +189,10 @@ fn remove_binary(paths: &HostPaths, manifest: &Manifest, say: Say<'_>) -> Result
     let here = paths.here(&manifest.binary);
     let content = found(Content::of(&here));
     let content = content.map_err(|cause| SetupError::io(&here, "read", cause))?;
-    if content.as_ref().is_some_and(|content| *content != manifest.content) {
+    if content
+        .as_ref()
+        .is_some_and(|content| *content != manifest.content)
+    {
         say(&Notice::BinaryStays(manifest.binary.clone()));
     } else if manifest.restore(paths, &manifest.binary)? {
         say(&Notice::Restored(manifest.binary.clone()));

@@ -22,7 +22,7 @@ fn list(owed: &OwedWrites) -> Vec<OwedWrite> {
     let names = owed.names().unwrap();
     let read = names.iter().filter_map(|name| owed.read(name).ok()?);
     let mut list: Vec<OwedWrite> = read.collect();
-    list.sort_by_cached_key(|write| (write.of_this_boot, write.file.clone()));
+    list.sort_by(OwedWrite::by_age);
     list
 }
 
