@@ -12,7 +12,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rustix::time::{ClockId, clock_gettime};
+use nix::time::ClockId;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
@@ -88,14 +88,21 @@ impl OwedWrite {
 /// Returns the time since boot, in the form with which the names of files begin. Setting the clock
 /// back does not change this time.
 fn time_since_boot() -> String {
-    let now = clock_gettime(ClockId::Boottime);
-    format!("{:010}.{:09}", now.tv_sec, now.tv_nsec)
+    let now = since_boot();
+    format!("{:010}.{:09}", now.as_secs(), now.subsec_nanos())
+}
+
+/// Returns the time of a clock that every kernel has.
+fn since_boot() -> Duration {
+    ClockId::CLOCK_BOOTTIME
+        .now()
+        .map(Duration::from)
+        .unwrap_or_default()
 }
 
 /// Returns the current period.
 pub fn period_now() -> String {
-    let now = clock_gettime(ClockId::Boottime).tv_sec;
-    period(&boot_id(), u64::try_from(now).unwrap_or_default())
+    period(&boot_id(), since_boot().as_secs())
 }
 
 fn period(boot: &str, since_boot: u64) -> String {
