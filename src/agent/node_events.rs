@@ -71,8 +71,8 @@ impl NodeEvents {
                 Err(error) if error.is_general() => {
                     warn!("cannot create an event about the node; the agent retries: {error}");
                     knowledge.renew_after(&error).await;
-                    let pause = pause.lengthen(LONGEST_PAUSE, Duration::ZERO);
-                    tokio::time::sleep(pause).await;
+                    let least = error.retry_after().unwrap_or_default();
+                    tokio::time::sleep(pause.lengthen(LONGEST_PAUSE, least)).await;
                     continue;
                 }
                 // The API server would refuse a retry too.

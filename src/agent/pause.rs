@@ -35,7 +35,8 @@ impl Pause {
 
     /// Begins the next pause, of at least `least`, and returns its length. A failure during a pause
     /// does not double the pause. Adds a random part of up to a quarter: all nodes lose the API
-    /// server at the same time, but must not all retry at the same time.
+    /// server, or get the same `Retry-After`, at the same time, but must not all retry at the same
+    /// time.
     pub(super) fn lengthen(&self, longest: Duration, least: Duration) -> Duration {
         let pause = match self.state.get() {
             None => FIRST,
@@ -43,8 +44,8 @@ impl Pause {
             Some((_, pause)) => pause.saturating_mul(2).min(longest),
         };
         let scatter = RandomState::new().hash_one(()) as u8;
-        let stretch = pause.mul_f32(f32::from(scatter) / 1024.0);
-        let whole = pause.max(least) + stretch;
+        let shortest = pause.max(least);
+        let whole = shortest + shortest.mul_f32(f32::from(scatter) / 1024.0);
         self.state.set(Some((Instant::now() + whole, pause)));
         whole
     }
@@ -71,7 +72,17 @@ mod tests {
             pause.lengthen(LONGEST, Duration::ZERO);
         }
         assert!(pause.left() <= LONGEST * 5 / 4);
-        assert!(pause.lengthen(LONGEST, Duration::from_secs(600)) >= Duration::from_secs(600));
+        let least = Duration::from_secs(600);
+        let scattered: Vec<Duration> = (0..20).map(|_| pause.lengthen(LONGEST, least)).collect();
+        assert!(
+            scattered
+                .iter()
+                .all(|it| *it >= least && *it <= least * 5 / 4)
+        );
+        assert!(
+            scattered.iter().any(|it| *it > least + LONGEST / 4),
+            "{scattered:?}"
+        );
         pause.clear();
         assert!(!pause.is_on());
     }

@@ -156,7 +156,8 @@ async fn watch(
                 LONGEST_PAUSE
             }
         };
-        tokio::time::sleep(pause.lengthen(longest, Duration::ZERO)).await;
+        let least = error.retry_after().unwrap_or_default();
+        tokio::time::sleep(pause.lengthen(longest, least)).await;
         knowledge.renew_after(&error).await;
     }
 }

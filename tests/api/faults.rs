@@ -1,7 +1,7 @@
 //! The API server as it is on bad days: down, slow, refusing, forgetful.
 
 use std::fs;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use http::Method;
 use serde_json::json;
@@ -119,6 +119,41 @@ fn a_busy_or_broken_api_server_is_asked_again_later() {
             "{code}"
         );
     }
+}
+
+/// Without the header, the first pause is 1.25 s at most.
+#[test]
+fn a_busy_api_server_gets_no_request_before_retry_after() {
+    const AFTER: u32 = 4;
+    let (lab, agent) = Lab::with_agent();
+    let uid = lab.pod("web", &json!({}));
+    agent.wait_until_it_knows(1, 0);
+    first_patches(&lab, 1, Fault::Busy(AFTER));
+    lab.add("web", &uid).succeeds();
+    let (began, least) = (Instant::now(), Duration::from_secs(AFTER.into()));
+    lab.wait_until_told();
+    assert!(
+        began.elapsed() + Duration::from_secs(1) > least,
+        "{:?}",
+        began.elapsed()
+    );
+    assert!(agent.logged(&["still owed", "/web", "429 Too many requests"]));
+
+    // So does the first list of another agent.
+    let mut asked = Vec::new();
+    let (tell, told) = std::sync::mpsc::channel();
+    lab.proxy.fault(move |_, path| {
+        let is_list = path.contains("/pods?") && path.contains("limit=");
+        if is_list {
+            asked.push(Instant::now());
+            let _ = tell.send(asked.clone());
+        }
+        (is_list && asked.len() == 1).then_some(Fault::Busy(AFTER))
+    });
+    drop(agent);
+    lab.start_agent();
+    let asked = told.try_iter().last().unwrap();
+    assert!(asked[1] - asked[0] >= least, "{asked:?}");
 }
 
 #[test]

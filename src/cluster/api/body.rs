@@ -4,10 +4,11 @@ use std::pin::pin;
 use std::time::Duration;
 
 use futures_util::future::{self, Either};
-use http::{Method, Request};
+use http::{HeaderMap, Method, Request, header};
 use http_body_util::BodyExt;
 use kube::client::Body;
 use kube::core::Status;
+use kube::core::response::StatusDetails;
 use kube::{Client, Error};
 
 use super::connection::ApiClient;
@@ -81,7 +82,7 @@ pub(super) async fn send(
 ) -> Result<Body, RequestError> {
     let answer = client.send(request.map(Body::from)).await?;
     api.heard(answer.version());
-    let status = answer.status();
+    let (status, after) = (answer.status(), retry_after(answer.headers()));
     if !status.is_client_error() && !status.is_server_error() {
         return Ok(answer.into_body());
     }
@@ -91,9 +92,27 @@ pub(super) async fn send(
     };
     let words = || String::from_utf8_lossy(&text).into_owned();
     let refusal = serde_json::from_slice::<Status>(&text);
-    let refusal =
+    let mut refusal =
         refusal.unwrap_or_else(|_| Status::failure(&words(), "").with_code(status.as_u16()));
+    if let Some(after) = after {
+        let details = refusal.details.get_or_insert_with(|| StatusDetails {
+            name: String::new(),
+            group: String::new(),
+            kind: String::new(),
+            uid: String::new(),
+            causes: Vec::new(),
+            retry_after_seconds: 0,
+        });
+        details.retry_after_seconds = details.retry_after_seconds.max(after);
+    }
     Err(Error::Api(refusal.boxed()).into())
+}
+
+/// Returns the seconds in the header `Retry-After`. A busy API server sends this header with a
+/// refusal that is no Status object. Ignores a date, which the API server never sends.
+fn retry_after(headers: &HeaderMap) -> Option<u32> {
+    let value = headers.get(header::RETRY_AFTER)?.to_str().ok()?;
+    value.trim().parse().ok()
 }
 
 async fn up_to(mut body: Body, most: usize) -> Answer {

@@ -15,6 +15,8 @@ use crate::diagnostic;
 
 /// The reason with which the API server refuses a field that is too long (Kubernetes API, Status).
 const FIELD_TOO_LONG: &str = "FieldValueTooLong";
+/// The longest time that the API server, or a proxy in front of it, can make the caller wait.
+const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(300);
 
 /// Why a request failed or could not be sent.
 #[derive(Debug, thiserror::Error)]
@@ -169,11 +171,12 @@ impl ApiError {
         self.refusal().map(|status| status.code)
     }
 
-    /// Returns how long to wait before a retry, if the API server specifies a time (429, 503).
+    /// Returns how long to wait before a retry, if the API server specifies a time (429, 503). The
+    /// longest time is [`LONGEST_RETRY_AFTER`].
     pub fn retry_after(&self) -> Option<Duration> {
         let details = self.refusal()?.details.as_ref()?;
         let seconds = u64::from(details.retry_after_seconds);
-        (seconds > 0).then(|| Duration::from_secs(seconds))
+        (seconds > 0).then(|| Duration::from_secs(seconds).min(LONGEST_RETRY_AFTER))
     }
 
     /// Whether the API server does not serve the requested kind.

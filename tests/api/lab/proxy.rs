@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use http::{Method, Request, Response, StatusCode};
+use http::{Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt, Either, Full};
 use hyper::body::{Bytes, Frame, Incoming};
 use hyper::server::conn::http1;
@@ -32,6 +32,8 @@ pub(crate) enum Fault {
     Answer(u16, &'static str),
     /// A list is the last one that was passed on; a watch brings nothing.
     Stale,
+    /// 429 as from a busy API server: plain text, with so many seconds in `Retry-After`.
+    Busy(u32),
 }
 
 /// When a client may repeat a request that was one too many, in seconds.
@@ -180,6 +182,7 @@ async fn pass(
     match fault {
         Some(Fault::HangUp) => return Err("hung up".into()),
         Some(Fault::Answer(code, words)) => return Ok(refusal(code, words)),
+        Some(Fault::Busy(seconds)) => return Ok(busy(seconds)),
         Some(Fault::Slow(pause)) => tokio::time::sleep(pause).await,
         Some(Fault::Stale) if request.uri().to_string().contains("watch=true") => {
             std::future::pending::<()>().await;
@@ -210,6 +213,16 @@ async fn pass(
 fn is_list(request: &Request<Incoming>) -> bool {
     let query = request.uri().query().unwrap_or_default();
     query.starts_with("limit=") && !query.contains("continue=")
+}
+
+fn busy(seconds: u32) -> Response<Either<Muted, Full<Bytes>>> {
+    let words = "Too many requests, please try again later.\n";
+    let mut response = Response::new(Either::Right(Full::from(words)));
+    *response.status_mut() = StatusCode::TOO_MANY_REQUESTS;
+    response
+        .headers_mut()
+        .insert(header::RETRY_AFTER, seconds.into());
+    response
 }
 
 fn refusal(code: u16, words: &str) -> Response<Either<Muted, Full<Bytes>>> {
