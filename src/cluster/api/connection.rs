@@ -27,7 +27,7 @@ const PING_AFTER: Duration = Duration::from_secs(10);
 const PING_WITHIN: Duration = Duration::from_secs(10);
 /// After how much silence a connection counts as dead, with either version of HTTP.
 const SILENCE: Duration = Duration::from_secs(25);
-/// How long a watch lasts, in seconds: over HTTP/2, and over HTTP/1.1.
+/// How long a watch lasts at most, in seconds: over HTTP/2, and over HTTP/1.1.
 const LONG_WATCH: u32 = 290;
 const SHORT_WATCH: u32 = 15;
 /// For how long requests share a spare client. After this time, the spare client's connections may
@@ -44,7 +44,7 @@ pub(super) struct ApiClient {
     /// A second client, for GETs that got no answer from the first client, and the time of its
     /// creation.
     spare: RefCell<Option<(Client, Instant)>>,
-    /// How long a watch lasts, in seconds. This depends on the HTTP version of the last answer.
+    /// How long a watch lasts at most, in seconds. This depends on the HTTP version of the last answer.
     watch_seconds: Cell<u32>,
 }
 
@@ -71,7 +71,7 @@ impl ApiClient {
         self.config.cluster_url.to_string()
     }
 
-    /// Sets how long a watch lasts, depending on the HTTP version of an answer.
+    /// Sets how long a watch lasts at most, depending on the HTTP version of an answer.
     pub(super) fn heard(&self, version: Version) {
         self.watch_seconds.set(match version {
             Version::HTTP_2 => LONG_WATCH,
@@ -79,9 +79,13 @@ impl ApiClient {
         });
     }
 
-    /// Returns how long a watch lasts, in seconds.
+    /// Returns how long a watch lasts, in seconds. Over HTTP/2 this is a random time: agents that
+    /// begin their watches at the same time must not all begin them again at the same time.
     pub(super) fn watch_seconds(&self) -> u32 {
-        self.watch_seconds.get()
+        match self.watch_seconds.get() {
+            LONG_WATCH => fastrand::u32(LONG_WATCH / 2..=LONG_WATCH),
+            short => short,
+        }
     }
 
     /// Returns the current client.
