@@ -37,11 +37,13 @@ mod publisher;
 mod record_sync;
 mod serve;
 mod socket;
+mod spread_start;
 mod watch;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::rc::Rc;
+use std::time::Duration;
 
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::{LocalSet, spawn_local};
@@ -63,6 +65,7 @@ use node_events::NodeEvents;
 use publisher::Publisher;
 use record_sync::RecordSync;
 use serve::PluginService;
+use spread_start::SpreadStart;
 
 /// The options of the agent.
 #[derive(Debug, Clone)]
@@ -79,6 +82,8 @@ pub struct Options {
     pub metrics: SocketAddr,
     /// The format of the log.
     pub log: LogFormat,
+    /// The longest random wait before the first requests to the API server.
+    pub spread: Duration,
 }
 
 /// Runs the agent until SIGTERM or SIGINT.
@@ -126,7 +131,9 @@ async fn live(options: Options) -> Result<(), AgentError> {
         devices: Rc::clone(&devices),
     };
     spawn_local(pages.serve(options.metrics));
-    let knowledge = Rc::new(Knowledge::new(options.node, cache, metrics, connection));
+    let start = SpreadStart::within(options.spread);
+    let knowledge = Knowledge::new(options.node, cache, metrics, connection, start);
+    let knowledge = Rc::new(knowledge);
     let publisher = Rc::new(Publisher::new(owed, Rc::clone(&knowledge)));
     let publishing = spawn_local(Rc::clone(&publisher).run());
     let sandboxes = Rc::new(AttachedSandboxes::default());

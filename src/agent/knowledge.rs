@@ -12,6 +12,7 @@ use super::cache::Cache;
 use super::connection::ApiConnection;
 use super::definition_cache::{CachedDefinition, KEPT_TEXT, ReadOutcome};
 use super::metrics::Metrics;
+use super::spread_start::SpreadStart;
 use crate::cluster::PodAnnotations;
 use crate::cluster::api::{ApiError, ApiServer, Lookup, PodView, definitions};
 use crate::cluster::lookup::LookupError;
@@ -56,6 +57,8 @@ pub(super) struct Knowledge {
     pub(super) pod_turns: Semaphore,
     /// The metrics of the agent.
     pub(super) metrics: Rc<Metrics>,
+    /// The wait before the first requests.
+    pub(super) start: SpreadStart,
     connection: Rc<ApiConnection>,
     /// The connection to the kubelet socket that the last question named.
     kubelet: RefCell<Option<Rc<PodResources>>>,
@@ -64,12 +67,14 @@ pub(super) struct Knowledge {
 }
 
 impl Knowledge {
-    /// Creates look-ups in `cache`. Objects that the cache does not have come over `connection`.
+    /// Creates look-ups in `cache`. Objects that the cache does not have come over `connection`. The
+    /// watches and the publisher wait for `start`; look-ups do not.
     pub(super) fn new(
         node: String,
         cache: Rc<Cache>,
         metrics: Rc<Metrics>,
         connection: Rc<ApiConnection>,
+        start: SpreadStart,
     ) -> Knowledge {
         Knowledge {
             node,
@@ -79,6 +84,7 @@ impl Knowledge {
             turn: Semaphore::new(1),
             pod_turns: Semaphore::new(PODS),
             metrics,
+            start,
             connection,
             kubelet: RefCell::default(),
             reads: Semaphore::new(READS),

@@ -73,6 +73,7 @@ impl Publisher {
     /// If another process removed the directory of owed writes from the node while the agent's
     /// container mounts the directory.
     pub(super) async fn run(self: Rc<Self>) -> io::Result<Infallible> {
+        self.knowledge.start.wait().await;
         loop {
             self.waiting.look().await?;
             self.knowledge.metrics.owed(self.waiting.len());

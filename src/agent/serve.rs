@@ -204,6 +204,10 @@ impl PluginService {
     /// Answers a question and returns whether the agent could send the answer.
     async fn answer(&self, question: &Question, stream: &mut UnixStream) -> bool {
         let began = Instant::now();
+        // The next question about a pod comes soon, and the cache should answer it.
+        if question.pod.is_some() {
+            self.knowledge.start.end();
+        }
         let node = Some(self.knowledge.node.as_str());
         let errand = QuestionLookups::new(&self.knowledge, question.parts.then_some(&mut *stream));
         let answered = answer(&errand, node, question).await;

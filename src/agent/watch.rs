@@ -110,6 +110,7 @@ async fn watch(
     target: &impl WatchTarget,
 ) {
     let kind = objects.kind;
+    knowledge.start.wait().await;
     let pause = Pause::default();
     // The version at which the watch resumes. `None` if the watch has to begin again.
     let mut version = None;

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
 
@@ -32,6 +33,10 @@ pub(super) struct AgentArgs {
     /// Format of the log on stderr
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = LogFormat::Text)]
     log: LogFormat,
+    /// Wait for a random time of at most so many seconds before the first requests to the API server,
+    /// unless a plugin asks about a pod
+    #[arg(long, value_name = "SECONDS", default_value_t = 0)]
+    spread: u8,
 }
 
 /// Runs the agent until a signal ends it.
@@ -47,6 +52,7 @@ pub(super) fn agent(args: &AgentArgs) -> Result<(), CommandError> {
         journal_dir: args.journal_dir.clone(),
         metrics: args.metrics,
         log: args.log,
+        spread: Duration::from_secs(args.spread.into()),
     };
     agent::run(options).map_err(|error| CommandError::Agent(Box::new(error)))
 }

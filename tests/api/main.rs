@@ -37,6 +37,7 @@ mod running;
 mod silent;
 mod soak;
 mod socket;
+mod spread;
 #[path = "../matrix/table.rs"]
 mod table;
 mod versions;
