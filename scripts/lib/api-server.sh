@@ -33,6 +33,17 @@ need_multus() {
     cp -r --no-preserve=mode "$source/examples" "$source/e2e" "$dir/"
 }
 
+# Thick Multus: its daemon and the plugin that asks it, in the folder $THICK_MULTUS (seconds after Multus, once).
+need_thick_multus() {
+    local go_mod=tests/api/multus/go.mod module version
+    read -r _ module version < <(grep '^require ' "$go_mod")
+    THICK_MULTUS=$CACHE/multus-$version/thick
+    export THICK_MULTUS
+    [ -x "$THICK_MULTUS/multus-daemon" ] && [ -x "$THICK_MULTUS/multus-shim" ] && return
+    need_go
+    go_programs "$THICK_MULTUS" "$go_mod" "" "$module/cmd/multus-daemon" "$module/cmd/multus-shim"
+}
+
 # kustomize, in $KUSTOMIZE, with which administrators rename what is in deploy/ (seconds, once).
 need_kustomize() {
     local go_mod=tests/api/kustomize/go.mod package=sigs.k8s.io/kustomize/kustomize/v5

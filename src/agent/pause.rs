@@ -11,6 +11,8 @@ const FIRST: Duration = Duration::from_secs(1);
 #[derive(Debug, Default)]
 pub(super) struct Pause {
     state: Cell<Option<(Instant, Duration)>>,
+    /// The end of the time that the API server asked for.
+    asked_until: Cell<Option<Instant>>,
 }
 
 impl Pause {
@@ -31,12 +33,23 @@ impl Pause {
 
     pub(super) fn clear(&self) {
         self.state.set(None);
+        self.asked_until.set(None);
     }
 
-    /// Begins the next pause, of at least `least`, and returns its length. A failure during a pause
-    /// does not double the pause. Adds a random part of up to a quarter: all nodes lose the API
-    /// server, or get the same `Retry-After`, at the same time, but must not all retry at the same
-    /// time.
+    /// Ends the pause, except for the time that the API server asked for. Returns whether the pause
+    /// has ended.
+    pub(super) fn cut_short(&self) -> bool {
+        let is_asked = self.asked_until.get().is_some_and(|it| it > Instant::now());
+        if !is_asked {
+            self.clear();
+        }
+        !is_asked
+    }
+
+    /// Begins the next pause, of at least the time `least` that the API server asks for, and returns
+    /// its length. A failure during a pause does not double the pause. Adds a random part of up to a
+    /// quarter: all nodes lose the API server, or get the same `Retry-After`, at the same time, but
+    /// must not all retry at the same time.
     pub(super) fn lengthen(&self, longest: Duration, least: Duration) -> Duration {
         let pause = match self.state.get() {
             None => FIRST,
@@ -46,7 +59,9 @@ impl Pause {
         let scatter = RandomState::new().hash_one(()) as u8;
         let shortest = pause.max(least);
         let whole = shortest + shortest.mul_f32(f32::from(scatter) / 1024.0);
-        self.state.set(Some((Instant::now() + whole, pause)));
+        let until = Instant::now() + whole;
+        self.state.set(Some((until, pause)));
+        self.asked_until.set((!least.is_zero()).then_some(until));
         whole
     }
 }
@@ -85,5 +100,16 @@ mod tests {
         );
         pause.clear();
         assert!(!pause.is_on());
+    }
+
+    #[test]
+    fn a_pause_that_the_api_server_asks_for_is_not_cut_short() {
+        let pause = Pause::default();
+        pause.lengthen(LONGEST, Duration::ZERO);
+        assert!(pause.cut_short() && !pause.is_on());
+        pause.lengthen(LONGEST, LONGEST);
+        assert!(!pause.cut_short() && pause.is_on());
+        pause.lengthen(LONGEST, Duration::ZERO);
+        assert!(pause.cut_short() && !pause.is_on());
     }
 }

@@ -131,6 +131,9 @@ fn a_busy_api_server_gets_no_request_before_retry_after() {
     first_patches(&lab, 1, Fault::Busy(AFTER));
     lab.add("web", &uid).succeeds();
     let (began, least) = (Instant::now(), Duration::from_secs(AFTER.into()));
+    eventually("it is refused", || agent.logged(&["still owed", "/web"]));
+    // The event of a watch shows that the API server answers, but not that it has time.
+    lab.pod("other", &json!({}));
     lab.wait_until_told();
     assert!(
         began.elapsed() + Duration::from_secs(1) > least,

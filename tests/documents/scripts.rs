@@ -35,6 +35,9 @@ fn a_script_that_is_called_wrongly_says_how_it_is_called() {
         ("scripts/fuzz", &["--seconds"]),
         ("scripts/soak", &["--pods", "many"]),
         ("scripts/soak", &["--cluster", "node"]),
+        ("scripts/scale", &["--nodes", "many"]),
+        ("scripts/scale", &["--nodes", "5"]),
+        ("scripts/scale", &["--idle", "3600"]),
     ] {
         let said = refused(script, arguments);
         assert!(said.starts_with(&format!("usage: {script} ")), "{said}");
