@@ -62,7 +62,7 @@ pub struct Agent {
     stream: RefCell<Option<AgentConnection>>,
     /// An announced question, and the connection over which its answer will arrive.
     announced: RefCell<Option<(ToAgent, AgentConnection)>>,
-    /// Whether a kubeconfig is configured and no agent listened. The rest of the call then
+    /// Whether a kubeconfig is configured and the agent was absent. The rest of the call then
     /// publishes to the API server.
     agent_is_away: Cell<bool>,
     /// Whether the call has written a publication to disk and not yet notified the agent.
@@ -135,8 +135,9 @@ impl Agent {
         ClusterError::Agent(self.socket.clone(), source.into())
     }
 
-    /// Returns the API server if one is configured and `error` means that no agent listens. The
-    /// rest of the call then publishes to the API server.
+    /// Returns the API server if one is configured and `error` means that the agent is absent: it
+    /// does not listen, or closed the connection without an answer. The rest of the call then
+    /// publishes to the API server.
     fn stand_in(&self, error: &ClusterError) -> Option<&Api> {
         let api = self.api.as_ref().filter(|_| error.is_of_absent_agent())?;
         self.agent_is_away.set(true);

@@ -1,5 +1,5 @@
 //! The figures of one call of the plugin: its outcome, times and counts. The agent adds them to its
-//! metrics when the call is over.
+//! metrics after the call.
 //!
 //! The plugin keeps no counters, because it runs for only milliseconds. Plugin and agent may be
 //! from different releases. So verbs, phases and checks are text. The agent also counts words that

@@ -1,5 +1,5 @@
 //! A folder of manifests in place of a cluster. Jackfield writes the status and the events of pods
-//! to files below its subfolder `status/`.
+//! to files below the folder's subfolder `status/`.
 
 mod status;
 

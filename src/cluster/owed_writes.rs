@@ -56,7 +56,7 @@ pub struct OwedWrite {
 }
 
 impl OwedWrite {
-    /// Makes a write that is not on disk and is as old as a file that is written now.
+    /// Makes a write that exists only in memory. Its age counts from now.
     pub fn in_memory(publication: Publication) -> OwedWrite {
         OwedWrite {
             file: time_since_boot(),

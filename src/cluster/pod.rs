@@ -187,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_containers_of_an_answer_are_cut_over_the_whole_pod() {
+    fn the_requests_of_all_containers_share_one_limit() {
         let requests: BTreeMap<String, u64> = (0..200).map(|it| (format!("{it:03}"), 1)).collect();
         let container = serde_json::json!({"name": "c".repeat(300), "requests": requests});
         let pod = serde_json::json!({"uid": "u".repeat(300), "containers": vec![container; 300],

@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn a_newer_publication_takes_the_older_ones_place() {
+    fn an_older_publication_is_merged_into_a_newer_one() {
         let [old, new] = ["old", "new"].map(|name| Some(vec![entry(name)]));
         let event = |text: &str| Event::warning("R", text);
         let make = |status: &Option<Vec<StatusEntry>>, events: &[&str]| {

@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_missing_ones_of_a_chain_are_listed() {
+    fn the_missing_binaries_of_a_chain_are_listed() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("bridge");
         fs::write(&path, "").unwrap();

@@ -80,7 +80,7 @@ mod tests {
 
     // clause: CNI-1.1.0 §4 environment: written from scratch
     #[test]
-    fn credentials_libraries_and_the_callers_parameters_stay_here() {
+    fn delegates_do_not_inherit_credentials_libraries_or_the_callers_parameters() {
         let kept = kept(&[
             ("LD_LIBRARY_PATH", "/opt/containerd/lib:"),
             ("AWS_SECRET_ACCESS_KEY", "x"),

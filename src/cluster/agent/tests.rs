@@ -182,7 +182,7 @@ fn a_link_under_the_sockets_name_is_not_followed() {
 /// Closing a lingering socket waits for the linger time that its owner has set, even beyond the
 /// deadline of the call.
 #[test]
-fn a_descriptor_that_lingers_in_an_answer_holds_nobody_up() {
+fn a_lingering_socket_in_an_answer_does_not_delay_the_call() {
     let dir = tempfile::tempdir().unwrap();
     let socket = dir.path().join("agent.sock");
     let listener = UnixListener::bind(&socket).unwrap();
@@ -219,7 +219,7 @@ fn a_descriptor_that_lingers_in_an_answer_holds_nobody_up() {
 /// The plugin would close descriptors from the agent at the end of the call, and that may take
 /// long.
 #[test]
-fn an_agent_that_is_told_something_can_send_nothing() {
+fn an_agent_cannot_send_descriptors_to_a_call_that_only_reports() {
     let dir = tempfile::tempdir().unwrap();
     let socket = dir.path().join("agent.sock");
     let listener = UnixListener::bind(&socket).unwrap();
@@ -245,7 +245,7 @@ fn an_answer_with_too_many_elements_is_refused() {
 }
 
 #[test]
-fn definitions_in_parts_are_counted_with_all_that_is_sent() {
+fn definitions_in_parts_are_limited_in_number_memory_and_length_on_the_wire() {
     let part = |config: usize, resource: usize| {
         let definition = serde_json::json!({"object": "a/b", "config": "x".repeat(config),
             "resource_name": "r".repeat(resource)});
@@ -270,7 +270,7 @@ fn definitions_in_parts_are_counted_with_all_that_is_sent() {
 }
 
 #[test]
-fn a_removal_waits_on_disk_for_an_agent_but_not_where_none_may_ever_come() {
+fn without_an_agent_a_removal_is_kept_on_disk_unless_a_kubeconfig_is_configured() {
     let dir = tempfile::tempdir().unwrap();
     let socket = dir.path().join("agent.sock");
     let kubeconfig = dir.path().join("kubeconfig");

@@ -93,8 +93,8 @@ impl ApiClient {
         self.client.borrow().clone()
     }
 
-    /// Returns the spare client, which has new connections. Creates a spare client if there is none
-    /// or the current one is older than `NEW`.
+    /// Returns the spare client, which has new connections. Creates it if it is missing or older
+    /// than `NEW`.
     pub(super) fn spare(&self) -> Result<Client, kube::Error> {
         let mut spare = self.spare.borrow_mut();
         match &*spare {

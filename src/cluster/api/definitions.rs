@@ -18,7 +18,7 @@ use crate::npwg::{Definition, ObjectRef, RESOURCE_NAME_ANNOTATION};
 /// The largest definition that is read, in bytes of the API server's answer. etcd stores objects of
 /// up to 1.5 MiB, and escaping makes JSON within JSON longer.
 pub const LARGEST_DEFINITION: usize = 4 << 20;
-/// The length in bytes of JSON below which [`Unread::of`] decodes and checks a configuration.
+/// [`Unread::of`] decodes and checks only configurations whose JSON has fewer bytes than this.
 const SHORT: usize = 64 << 10;
 
 /// A definition on the wire. Other keys are skipped.

@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_grows_and_shrinks_with_its_objects() {
+    fn a_page_has_many_small_objects_or_few_large_ones() {
         let first = PageSize(FIRST);
         assert_eq!(first.after(FIRST * 100).0, MOST, "small objects");
         assert_eq!(first.after(FIRST << 13).0, 64);

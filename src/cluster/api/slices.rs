@@ -98,8 +98,8 @@ fn identity(attributes: &BTreeMap<String, Value>) -> SliceIdentity {
     }
 }
 
-/// Whether slices can complete kubelet's report: whether the report has devices of DRA drivers, or
-/// the list of resources on the node.
+/// Whether slices can complete kubelet's report. They can if the report has devices of DRA drivers
+/// or lists the resources on the node.
 pub(super) fn concern(devices: &PodDevices) -> bool {
     devices.on_node.is_some() || devices.dynamic().next().is_some()
 }

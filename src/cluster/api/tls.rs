@@ -1,7 +1,7 @@
 //! TLS with the API server, as the credentials describe it.
 //!
-//! `ConfigExt::rustls_client_config` of the crate `kube` would add its programs for credentials,
-//! with a second YAML parser, JSONPath and regular expressions.
+//! `ConfigExt::rustls_client_config` of the crate `kube` would also pull in the support for
+//! programs that supply credentials: a second YAML parser, JSONPath and regular expressions.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -76,7 +76,7 @@ fn identity(user: &AuthInfo) -> Result<Option<Identity>, CredentialsError> {
     }
 }
 
-/// Returns the PEM text in `data`, in base64, or otherwise in `file`.
+/// Returns the PEM text: decodes `data` from base64 if it is set, or else reads `file`.
 fn pem(data: Option<&str>, file: Option<&str>) -> Result<Option<Vec<u8>>, CredentialsError> {
     match (data, file) {
         (Some(data), _) => Ok(Some(BASE64_STANDARD.decode(data)?)),

@@ -54,7 +54,7 @@ fn keys_are_found_as_go_finds_them() {
 }
 
 #[test]
-fn setting_is_exact_and_removing_is_not() {
+fn setting_a_key_heeds_case_and_removing_a_key_ignores_it() {
     let mut config = object(r#"{"a":1,"A":2,"b":3,"a":4}"#);
     config.set("a", raw("5.0"));
     assert_eq!(config.to_string(), r#"{"a":5.0,"A":2,"b":3}"#);

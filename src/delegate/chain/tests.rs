@@ -347,7 +347,7 @@ fn a_check_without_a_result_on_record_fails() {
 // clause: CNI-1.1.0 §2 GC forwarded: with the valid attachments
 // clause: CNI-1.1.0 §2 GC valid attachments
 #[test]
-fn a_gc_names_who_is_attached_and_goes_on_after_a_failure() {
+fn a_gc_lists_the_valid_attachments_and_goes_on_after_a_failure() {
     let script = Script::answering([Err(refused(100))]);
     let valid = [ValidAttachment {
         container_id: "pod-1".parse().unwrap(),
@@ -384,7 +384,7 @@ fn gc_and_status_are_left_out_before_1_1_0_and_gc_where_disabled() {
 // clause: CNI-1.1.0 §2 STATUS error: with the delegate's code
 // clause: CNI-1.1.0 §2 STATUS delegated
 #[test]
-fn a_status_asks_until_one_is_not_ready() {
+fn a_status_stops_at_the_first_plugin_that_is_not_ready() {
     let script = Script::answering([Ok(""), Err(refused(51))]);
     let error = with_chain(&three("1.1.0"), &[], |chain| chain.status(&script)).unwrap_err();
     assert_eq!(script.plugins(), ["STATUS a", "STATUS b"]);

@@ -121,7 +121,7 @@ fn a_plugin_gets_its_parameters_and_its_configuration() {
 }
 
 #[test]
-fn calls_without_attachment_name_none() {
+fn calls_without_an_attachment_set_no_variables_of_an_attachment() {
     let plugin = Plugin::script("env | grep -E '^CNI_' | sort > $DIR/env");
     for verb in [Verb::Gc, Verb::Status] {
         plugin.exec(verb, "{}", LONG).unwrap();
