@@ -13,7 +13,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(300);
 /// The folder of the markers.
 pub(super) const FOLDER: &str = "changes";
 
-/// A change of networks that failed.
+/// A failed change of networks.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct FailedChange {
     /// The digest of the annotation that Jackfield tried to carry out. The default digest if the

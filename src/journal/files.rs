@@ -35,7 +35,7 @@ impl Journal {
         write().map_err(|cause| JournalError::io("cannot be written", &path, cause))
     }
 
-    /// Returns a folder and the temporary file for `name` in it.
+    /// Returns the paths of a folder and of the temporary file for `name` in that folder.
     pub(super) fn unfinished(&self, folder: &str, name: &str) -> (PathBuf, PathBuf) {
         let folder = self.dir.join(folder);
         let temporary = folder.join(unfinished(name));

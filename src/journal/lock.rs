@@ -157,8 +157,8 @@ impl Lock {
 }
 
 impl Drop for Lock {
-    /// Removes the file while it is still locked. Otherwise another process could lock the file in
-    /// between, and this call would remove the file of that process.
+    /// Removes the file while it is still locked. If this call unlocked the file first, another
+    /// process could lock the file, and this call would then remove the lock of that process.
     fn drop(&mut self) {
         let _ = disk::remove(&self.path);
         let _ = disk::unlock(&self.file);
@@ -185,8 +185,9 @@ impl Turn {
     }
 }
 
-/// Creates `dir` if it is missing, and waits until `deadline` for its `flock` of the kind
-/// `try_lock`. The lock ends when the caller drops the returned file. Delegates do not inherit it.
+/// Creates `dir` if it is missing, and takes its `flock` with `try_lock`, which decides between a
+/// shared and an exclusive lock. Waits for the lock until `deadline`. The lock ends when the caller
+/// drops the returned file. Delegates do not inherit the lock.
 pub(super) fn lock_directory(
     dir: &Path,
     try_lock: fn(&File) -> Result<(), TryLockError>,

@@ -43,7 +43,7 @@ impl Owed {
         is_due(self.due, now, LONGEST_WAIT)
     }
 
-    /// Whether the first attempt failed longer than `age` ago.
+    /// Whether the first attempt failed more than `age` ago.
     pub fn is_older_than(&self, age: Duration) -> bool {
         now().saturating_sub(self.since) > age.as_secs()
     }

@@ -79,7 +79,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_cut_file_gives_its_whole_records_and_no_other(
+        fn a_cut_file_gives_its_whole_lines_and_no_other(
             records in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..40), 0..5),
             cut in any::<proptest::sample::Index>(),
         ) {
@@ -120,7 +120,7 @@ mod tests {
         }
 
         #[test]
-        fn no_file_makes_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        fn no_file_makes_the_reader_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
             read(&bytes);
             is_cut_off(&bytes);
         }

@@ -16,8 +16,8 @@ pub struct Address {
     pub address: IpNet,
     /// Whether another node has the same address. The kernel then does not use the address.
     pub dad_failed: bool,
-    /// Whether the address has not passed the check for duplicates. The kernel uses the address
-    /// only if it is also optimistic.
+    /// Whether the address has not yet passed the check for duplicates. The kernel uses such an
+    /// address only if the address is also optimistic.
     pub tentative: bool,
     /// Whether the kernel uses the address even during the check for duplicates (RFC 4429).
     pub optimistic: bool,

@@ -51,7 +51,7 @@ mod tests {
     // clause: NPWG-1.3 §4.1.2.1.4 valid: a 6-byte Ethernet MAC address
     // clause: NPWG-1.0 §4.1.2.1.4 valid: 6 bytes, or 20 bytes of IPoIB
     #[test]
-    fn twenty_bytes_are_for_the_first_version_only() {
+    fn a_mac_of_twenty_bytes_is_valid_in_npwg_1_0_only() {
         let parse =
             |text: &str, dialect| RequestedMac::parse(text, dialect).map(|mac| mac.to_string());
         for dialect in [Dialect::V1_0, Dialect::V1_3] {

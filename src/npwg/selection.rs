@@ -70,8 +70,8 @@ pub struct Selection {
     /// `deviceID`, a key of Multus that the specification does not define.
     pub device_id: Option<String>,
     /// Keys that neither the specification nor Multus defines, such as `ip` or
-    /// `portMappings[1].proto`. Most of these keys are typos. The element's own keys with a period
-    /// are not listed, because they belong to implementations.
+    /// `portMappings[1].proto`. Most of these keys are typos. Excludes keys with a period in the
+    /// element itself, because they belong to implementations.
     pub unknown_keys: Vec<String>,
 }
 

@@ -114,8 +114,8 @@ pub fn add(context: &Context<'_>) -> Result<Added, Failure> {
 /// The first failure. The caller must then detach what was started.
 fn attach_all(attaching: &mut Attaching<'_>, prepared: &Prepared) -> Result<Added, Failure> {
     attaching.attach_networks(prepared, 0)?;
-    // Record `Complete` before publishing. Otherwise an ADD that is already published could still
-    // fail because its last step cannot be recorded.
+    // Record `Complete` before publishing. Otherwise an ADD whose status is already published could
+    // still fail, because its last step cannot be recorded.
     attaching.step(&[Step::Complete])?;
     let (context, sandbox) = (attaching.context, &attaching.sandbox);
     let mut events = std::mem::take(&mut attaching.events);

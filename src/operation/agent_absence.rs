@@ -45,7 +45,7 @@ pub(super) fn last_answer(host: &Host<'_>, config: &NodeConfig) -> Option<Dated>
     Dated::of(host, config, ANSWERED)
 }
 
-/// Removes the files with these times from `run`, the parent of the lock directory, for
+/// Removes all files of this module from `run`, the parent of the lock directory, for
 /// `jackfield uninstall`.
 pub fn forget(run: &Path) {
     for entry in fs::read_dir(run).into_iter().flatten().flatten() {

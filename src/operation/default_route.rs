@@ -116,7 +116,7 @@ fn same(wanted: &DefaultRoute, found: &DefaultRoute) -> bool {
 ///
 /// # Errors
 /// A failure that may pass, such as a lack of descriptors or memory. The pod may then lack its
-/// default routes, so the caller must call this again.
+/// default routes, so the caller must call `undo` again.
 pub fn undo(change: &RouteChange, netns: &Path, open: &OpenLinks) -> Result<(), KernelError> {
     let opened = PodNetns::open(netns).map_err(KernelError::from);
     let Some(mut links) = unless_final(opened.and_then(|netns| open(&netns)))? else {
@@ -131,7 +131,7 @@ pub fn undo(change: &RouteChange, netns: &Path, open: &OpenLinks) -> Result<(), 
     Ok(())
 }
 
-/// Returns `None` for a failure that a repetition would not avoid.
+/// Returns an error only if a retry may succeed. Returns `None` for a final failure.
 fn unless_final<T>(outcome: Result<T, KernelError>) -> Result<Option<T>, KernelError> {
     match outcome {
         Ok(value) => Ok(Some(value)),

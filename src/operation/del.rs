@@ -1,5 +1,6 @@
 //! DEL: detaches the sandbox as its record says, without the cluster. Only [`recovery`] may ask the
-//! cluster, if there is no usable record or a delegate fails.
+//! cluster: if there is no usable record, or if a delegate refuses to detach a network that it also
+//! failed to attach.
 
 use super::detach::{self, Detachment};
 use super::recovery::retire::has_netns;

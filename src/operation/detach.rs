@@ -62,8 +62,8 @@ pub fn detach(context: &Context<'_>, sandbox: Sandbox, why: Detachment) -> Resul
     Err(owe(context, &key, owed))
 }
 
-/// Returns the steps that record the detached attachments. After a failed ADD, also records for
-/// each attachment which plugin failed.
+/// Returns the steps that record the detached attachments. After a failed ADD or change, also
+/// records for each attachment which plugin failed.
 fn steps(sandbox: &Sandbox, detached: &[usize], why: Detachment) -> Vec<Step<'static>> {
     let mut steps: Vec<Step<'_>> = detached.iter().copied().map(Step::Detached).collect();
     if why == Detachment::Unwinding {

@@ -97,7 +97,7 @@ fn a_link_to_a_missing_record_reserves_nothing() {
 }
 
 #[test]
-fn a_record_without_the_device_does_not_have_it() {
+fn a_link_to_a_record_without_the_device_reserves_nothing() {
     let (_dir, journal) = journal();
     let one = begun(&journal, "one");
     assert_eq!(take(&journal, &one, &device()), None);
@@ -110,7 +110,7 @@ fn a_record_without_the_device_does_not_have_it() {
 }
 
 #[test]
-fn of_many_processes_at_once_one_gets_the_device() {
+fn of_many_simultaneous_calls_exactly_one_gets_the_device() {
     let (_dir, journal) = journal();
     let headers: Vec<Header> = (0..8)
         .map(|number| begun(&journal, &format!("c{number}")))

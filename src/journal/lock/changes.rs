@@ -13,7 +13,7 @@ use std::time::Instant;
 use super::{LockError, lock_directory};
 use crate::disk;
 
-/// The name of the locked directory, among the locks.
+/// The name of the directory that changes and GCs lock, in the directory of the locks.
 const FOLDER: &str = "changes";
 /// The name of the directory that a GC locks before it waits for the changes that run. A new change
 /// then waits for the GC, so a flow of changes cannot keep the GC waiting.

@@ -14,7 +14,7 @@ fn container() -> ContainerId {
 }
 
 #[test]
-fn it_leaves_no_file_behind() {
+fn a_released_lock_leaves_no_file_behind() {
     let dir = tempfile::tempdir().unwrap();
     drop(Lock::take(&dir.path().join("locks"), &container(), soon()).unwrap());
     assert_eq!(fs::read_dir(dir.path().join("locks")).unwrap().count(), 0);

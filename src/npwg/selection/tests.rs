@@ -462,7 +462,7 @@ fn each_limit_has_a_message_of_one_line() {
 
 // clause: NPWG-1.0 §4.1.2.1.4 valid: 20 bytes of IPoIB
 #[test]
-fn the_first_version_takes_an_ipoib_address() {
+fn npwg_1_0_accepts_an_ipoib_address() {
     let text =
         r#"[{"name":"a","mac":"80:00:11:22:33:44:55:66:77:88:99:aa:bb:cc:dd:ee:ff:00:11:22"}]"#;
     let list = Selection::parse_list(text, "pods", Dialect::V1_0).unwrap();

@@ -34,7 +34,7 @@ pub(super) fn carry_out(
     let removed_event = network_status::removed(&sandbox, &removed);
     // Last attachment first, as on DEL.
     removed.reverse();
-    // Whether a network is not detached, or its device is not restored.
+    // Whether a retry must still detach a network or restore a device.
     let mut is_owed = false;
     let outcome = match detach::detach_some(context, &mut sandbox, &removed, Detachment::Earlier) {
         Err(owed) => {

@@ -56,8 +56,8 @@ impl Problem for Orphan {
 /// and no pod on record.
 ///
 /// # Errors
-/// Returns the error of `elsewhere`, because `orphans` cannot tell without its answer whether a VF
-/// is an orphan.
+/// The error of `elsewhere`. Without the devices from `elsewhere`, `orphans` cannot tell whether a
+/// VF is an orphan.
 pub fn orphans<E>(
     inventory: &Inventory,
     users: &[DeviceUser],

@@ -64,7 +64,8 @@ pub fn foresee(context: &Context<'_>, prepared: &Prepared) -> Vec<PlanError> {
             };
             is_held |= !matches!(holder, Ok(None));
             let holder = holder.ok().flatten().filter(|holder| {
-                !is_same_pod(&header, &holder.header) && !is_over(context, &header, holder, &what)
+                !is_same_pod(&header, &holder.header)
+                    && !is_obsolete(context, &header, holder, &what)
             });
             refusals.extend(holder.map(|holder| refused(&header, attachment, &what, &holder)));
         }
@@ -111,7 +112,7 @@ fn take_one(
     let Some(holder) = take()? else {
         return Ok(());
     };
-    if !is_over(context, header, &holder, what) {
+    if !is_obsolete(context, header, &holder, what) {
         return Err(refused(header, attachment, what, &holder).into());
     }
     settle(context, &holder.header.key()).map_err(|cause| match (what, cause) {
@@ -127,9 +128,9 @@ fn take_one(
     }
 }
 
-/// Finds a sandbox that the previous release attached with the same address on the same segment.
-/// The records of that release contain no segment, so `earlier_holder` determines the segment from
-/// the current state of the node.
+/// Finds a sandbox that the previous release attached with the address of `what` on the segment of
+/// `what`. The records of that release contain no segment, so `earlier_holder` determines the
+/// segment from the current state of the node.
 fn earlier_holder(
     context: &Context<'_>,
     key: &Key,
@@ -151,7 +152,7 @@ fn earlier_holder(
 }
 
 /// Whether the holder is obsolete (see [`take`]).
-fn is_over(context: &Context<'_>, header: &Header, holder: &Sandbox, what: &Exclusive) -> bool {
+fn is_obsolete(context: &Context<'_>, header: &Header, holder: &Sandbox, what: &Exclusive) -> bool {
     let uid = |header: &Header| header.pod.as_ref().and_then(|pod| pod.uid.clone());
     let (ours, theirs) = (uid(header), uid(&holder.header));
     if holder.header.boot != boot_id() {

@@ -104,7 +104,8 @@ pub(in crate::operation) fn restore(
         match journal.has(&key, &Exclusive::Device(state.device)) {
             Ok(true) => before.push(state),
             Ok(false) => {}
-            // Without this check, the DEL would succeed and forget the device's earlier state.
+            // If this failure were ignored, the DEL would succeed and forget the device's earlier
+            // state.
             Err(cause) => return vec![cause.into()],
         }
     }

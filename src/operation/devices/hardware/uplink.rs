@@ -213,7 +213,7 @@ fn names(directory: &Path) -> Vec<String> {
 }
 
 /// Whether a value could select a device other than the one that it appears to name. Plugins append
-/// the value to a sysfs directory or use it as a glob pattern. The answer is therefore true for
+/// the value to a sysfs directory or use it as a glob pattern. The result is therefore true for
 /// `..`, for glob characters, for NUL, and for every path that is not below `/sys/` or `/dev/`. For
 /// example, if a plugin appends `./x`, `/x` or `x/` to a sysfs directory, it finds the device `x`.
 /// If it appends `x/physfn`, it finds the physical function of `x`.

@@ -1,4 +1,4 @@
-//! Moves the interfaces of devices back from a pod's network namespace, as long as that namespace
+//! Moves the interfaces of devices back from a pod's network namespace, if that namespace still
 //! exists.
 
 use std::path::Path;

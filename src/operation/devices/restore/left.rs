@@ -152,7 +152,7 @@ pub(super) fn forgive(refused: &mut Vec<Refused<'_>>) -> bool {
     refused.len() < before
 }
 
-/// Whether a retry can help. A retry cannot help if the kernel refuses the change for good.
+/// Whether a retry may succeed. If the kernel refused the change, the error number decides.
 fn may_work_later(cause: &KernelError) -> bool {
     match cause {
         KernelError::Request {

@@ -88,7 +88,7 @@ fn igb_a_vf_gets_a_refused_address_while_it_is_trusted() {
 }
 
 #[test]
-fn a_vf_gets_a_refused_address_without_the_administrators_address() {
+fn a_vf_gets_a_refused_address_after_the_administrators_address_is_cleared() {
     let lab = real_igb(Guard::All);
     lab.after(left_on_real_igb).assert_silent();
     assert_is_back(&lab);
@@ -360,7 +360,7 @@ fn a_missing_vf_owes_nothing() {
 }
 
 #[test]
-fn a_physical_function_that_did_not_answer_before_is_reported_and_blocks_no_repair() {
+fn a_physical_function_that_did_not_answer_before_the_add_is_reported_and_blocks_no_repair() {
     let lab = Lab::new();
     lab.kernel(|kernel| kernel.silent.push(PF_LINK));
     let outcome = lab.after(|lab| lab.kernel(|kernel| kernel.rename(VF_LINK, "net1")));
@@ -416,8 +416,8 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// If the failure were not owed, the DEL would forget the earlier state of a device that it has not
-/// restored.
+/// If the failure were not owed, the DEL would succeed without restoring the device, and would
+/// forget the device's earlier state.
 #[test]
 fn an_unreadable_reservation_is_owed() {
     let lab = Lab::new();
