@@ -62,11 +62,11 @@ impl Report<'_> {
     }
 
     /// The requests of an agent of these nodes, or with `None` of Multus.
-    fn during<'a>(
-        &'a self,
+    fn during(
+        &self,
         window: Window,
         nodes: Option<Range<usize>>,
-    ) -> impl Iterator<Item = &'a Request> {
+    ) -> impl Iterator<Item = &Request> {
         let names: Option<BTreeSet<String>> = nodes.map(|it| it.map(node_name).collect());
         let is_of = move |request: &Request| match &names {
             Some(names) => names.contains(&request.node),
