@@ -110,6 +110,6 @@ fn unfinished(name: &str) -> String {
     format!(".{name}")
 }
 
-fn parse<T: DeserializeOwned>(path: &Path) -> Option<T> {
+pub(super) fn parse<T: DeserializeOwned>(path: &Path) -> Option<T> {
     serde_json::from_slice(&read(path).ok()?).ok()
 }

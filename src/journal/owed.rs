@@ -4,10 +4,12 @@
 //! Every failed detachment has a marker. The directory of the markers is usually empty, so the
 //! search for a due retry is cheap.
 
+use std::fs::DirEntry;
 use std::time::{Duration, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
+use super::files::parse;
 use super::{Journal, JournalError, Key};
 
 use crate::clock;
@@ -96,9 +98,18 @@ impl Journal {
 
     /// Returns one failed detachment whose retry is due. Skips the detachment of `but`.
     pub fn due(&self, but: Option<&Key>) -> Option<Owed> {
-        let now = now();
-        self.all::<Owed>(FOLDER)
-            .take(LOOKED_AT)
+        self.due_at(now(), but)
+    }
+
+    /// Each second, the search begins with other markers. Otherwise the first markers, if all of
+    /// them have to wait, would hide the rest.
+    fn due_at(&self, now: u64, but: Option<&Key>) -> Option<Owed> {
+        let mut markers: Vec<DirEntry> = self.finished(FOLDER).collect();
+        let count = markers.len().max(1);
+        let first = usize::try_from(now).unwrap_or_default() % count * LOOKED_AT % count;
+        markers.rotate_left(first);
+        let owed = markers.iter().take(LOOKED_AT);
+        owed.filter_map(|marker| parse::<Owed>(&marker.path()))
             .find(|owed| owed.is_due(now) && Some(&owed.key) != but)
     }
 }
@@ -165,6 +176,28 @@ mod tests {
         fs::write(dir.path().join("owed/c1@eth0"), text).unwrap();
         let (read, expected) = (journal.owed(&example().key), example());
         assert_eq!(format!("{:?}", read.unwrap()), format!("{expected:?}"));
+    }
+
+    #[test]
+    fn many_detachments_that_wait_do_not_hide_one_that_is_due() {
+        let dir = tempfile::tempdir().unwrap();
+        let journal = Journal::new(dir.path());
+        fs::create_dir(dir.path().join("owed")).unwrap();
+        let now = 1_000_000;
+        for number in 0..3 * LOOKED_AT {
+            let owed = Owed {
+                key: key(&format!("c{number}")),
+                due: now + 100,
+                ..example()
+            };
+            journal.put(FOLDER, &owed.key.file_name(), &owed).unwrap();
+        }
+        // In place, so that the marker stays the last one of the folder.
+        let last = journal.finished(FOLDER).last().unwrap().path();
+        let text = fs::read_to_string(&last).unwrap();
+        fs::write(&last, text.replace("1000100", "1000000")).unwrap();
+        let found = (now..now + 10).find_map(|now| journal.due_at(now, None));
+        assert_eq!(found.unwrap().due, now);
     }
 
     #[test]
