@@ -42,6 +42,7 @@ pub mod unrestored;
 pub mod users;
 mod wire;
 
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
@@ -177,18 +178,41 @@ impl Journal {
         write().map_err(|cause| JournalError::io("cannot be written", &path, cause))
     }
 
-    /// Removes the record of `key`, and the markers of a failed detachment and a failed change. The
-    /// caller must have detached every attachment in the record.
+    /// Removes the record of `key`, and then the markers of a failed detachment and a failed change.
+    /// The caller must have detached every attachment in the record. If the record cannot be
+    /// removed, the markers stay, so that a retry removes the record.
     ///
     /// # Errors
     /// Code 109 if the record exists and cannot be removed.
     pub fn forget(&self, key: &Key) -> Result<(), JournalError> {
-        self.discard("owed", &key.file_name());
-        self.settle_change(key);
         let path = self.path(key);
         found(disk::remove(&path))
             .map_err(|cause| JournalError::io("cannot be removed", &path, cause))?;
+        self.settle_owed(key);
+        self.settle_change(key);
         Ok(())
+    }
+
+    /// Removes the markers of sandboxes that have no record, and the files that killed writers of
+    /// such markers and records left. `locks` is the directory of the locks. Skips the files of a
+    /// sandbox whose lock is taken.
+    pub fn sweep_markers(&self, locks: &Path) {
+        for folder in ["owed", failed_change::FOLDER] {
+            for marker in entries(&self.dir.join(folder)).unwrap_or_default() {
+                let name = marker.file_name();
+                let Some(name) = name.to_str().map(|it| it.trim_start_matches('.')) else {
+                    continue;
+                };
+                let has_record = || fs::symlink_metadata(self.sandboxes().join(name)).is_ok();
+                let container = name
+                    .rsplit_once('@')
+                    .map_or(name, |(container, _)| container);
+                let lock = (!has_record()).then(|| Lock::take_named_if_free(locks, container));
+                if lock.flatten().is_some() && !has_record() {
+                    let _ = disk::remove(&marker.path());
+                }
+            }
+        }
     }
 
     /// Opens the record of `key` for the agent, which may only sync it.
@@ -251,6 +275,18 @@ impl Journal {
             }
         }
         Ok((keys, damaged))
+    }
+
+    /// Returns the key of every sandbox whose ADD is complete. Skips records that cannot be read.
+    ///
+    /// # Errors
+    /// As [`Journal::keys`].
+    pub fn complete(&self) -> Result<HashSet<Key>, JournalError> {
+        self.check_private()?;
+        let records = entries(&self.sandboxes())?.into_iter();
+        let sandboxes = records.filter_map(|it| Sandbox::read(&it.path()).ok());
+        let complete = sandboxes.filter(|it| it.complete);
+        Ok(complete.map(|it| it.header.key()).collect())
     }
 
     /// Returns every sandbox whose ADD is complete and whose pod is known. Each comes with the

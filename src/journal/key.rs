@@ -8,7 +8,7 @@ use crate::cni::{ContainerId, InterfaceName};
 
 /// The container and the interface, by which the runtime identifies an attachment (CNI 1.1.0 §3).
 /// The journal has one record for each key.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Key {
     /// `CNI_CONTAINERID`.
     pub container: ContainerId,

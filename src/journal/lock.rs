@@ -117,7 +117,13 @@ impl Lock {
     /// kills an orphan.
     #[must_use]
     pub fn take_if_free(dir: &Path, container: &ContainerId) -> Option<Lock> {
-        let path = path(dir, container);
+        Lock::take_named_if_free(dir, &key::short(container))
+    }
+
+    /// Takes a lock as [`Lock::take_if_free`] does. `container` is the container's part of the name
+    /// of its record.
+    pub(super) fn take_named_if_free(dir: &Path, container: &str) -> Option<Lock> {
+        let path = named(dir, container);
         private_dir::check(dir).ok()?;
         let file = open(dir, &path).ok()?;
         disk::try_lock(&file).ok()?;
@@ -220,7 +226,11 @@ pub(super) fn lock_directory(
 }
 
 fn path(dir: &Path, container: &ContainerId) -> PathBuf {
-    dir.join(format!("{}.{ENDING}", key::short(container)))
+    named(dir, &key::short(container))
+}
+
+fn named(dir: &Path, container: &str) -> PathBuf {
+    dir.join(format!("{container}.{ENDING}"))
 }
 
 fn open(dir: &Path, path: &Path) -> io::Result<File> {

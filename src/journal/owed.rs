@@ -86,6 +86,11 @@ impl Journal {
         })
     }
 
+    /// Forgets the failed detachment of `key`, so that no retry is due.
+    pub fn settle_owed(&self, key: &Key) {
+        self.discard(FOLDER, &key.file_name());
+    }
+
     /// Returns the failed detachment of `key`, if there is one.
     pub fn owed(&self, key: &Key) -> Option<Owed> {
         self.get(FOLDER, &key.file_name())

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Progress, Sandbox, steps};
 use crate::baseline::DeviceState;
+use crate::cni::InterfaceName;
 use crate::npwg::NetworksDigest;
 use crate::plan::Attachment;
 
@@ -39,6 +40,16 @@ impl Sandbox {
         self.header.format = steps::format_of(&self.header.attachments);
     }
 
+    /// Forgets the replaced default routes through these interfaces, which are detached. Otherwise a
+    /// DEL would restore such a route through another network that has got the same interface name.
+    pub fn forget_routes(&mut self, detached: &[InterfaceName]) {
+        let is_detached = |name: &str| detached.iter().any(|it| it.as_str() == name);
+        for progress in &mut self.progress {
+            let routes = &mut progress.routes.removed;
+            routes.retain(|route| !route.interfaces().any(is_detached));
+        }
+    }
+
     /// Returns the indices of the attachments that an unfinished change removes or has started to
     /// add, last first. Skips detached attachments. Empty if no change is under way.
     pub fn unfinished(&self) -> Vec<usize> {
@@ -59,8 +70,17 @@ impl Sandbox {
     pub fn end_change(mut self, networks: NetworksDigest) -> Sandbox {
         let (attachments, progress) = (self.header.attachments, self.progress);
         let pairs = attachments.into_iter().zip(progress);
-        let kept = pairs.filter(|(_, progress)| progress.is_owed());
-        (self.header.attachments, self.progress) = kept.unzip();
+        let (kept, ended): (Vec<_>, Vec<_>) = pairs.partition(|(_, progress)| progress.is_owed());
+        (self.header.attachments, self.progress) = kept.into_iter().unzip();
+        let kept: Vec<_> = self
+            .header
+            .attachments
+            .iter()
+            .map(|it| &it.ifname)
+            .collect();
+        let ended = ended.into_iter().map(|(ended, _)| ended.ifname);
+        let ended: Vec<_> = ended.filter(|name| !kept.contains(&name)).collect();
+        self.forget_routes(&ended);
         let attachments = &self.header.attachments;
         let is_used = |device: &DeviceState| {
             let mut used = attachments.iter().filter_map(Attachment::pci);

@@ -190,7 +190,7 @@ impl Sandbox {
     }
 
     /// Reads a record up to its first line that is incomplete or damaged.
-    pub(super) fn replay(bytes: &[u8]) -> Result<Sandbox, RecordError> {
+    pub(crate) fn replay(bytes: &[u8]) -> Result<Sandbox, RecordError> {
         let mut rest = bytes;
         let first =
             record::next_line(&mut rest).ok_or_else(|| match record::is_cut_off(bytes) {

@@ -18,7 +18,7 @@ fn header() -> Header {
 
 fn files(dir: &Path) -> Vec<String> {
     let mut files = Vec::new();
-    for kind in ["sandboxes", "owed", "quarantine"] {
+    for kind in ["sandboxes", "owed", "changes", "quarantine"] {
         let entries = fs::read_dir(dir.join(kind)).into_iter().flatten();
         let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
         files.extend(names.map(|name| format!("{kind}/{name}")));
@@ -127,6 +127,42 @@ fn removing_a_record_removes_a_half_written_owed_marker() {
     assert_eq!(journal.all_owed().len(), 1);
     journal.forget(&key()).unwrap();
     assert_eq!(files(dir.path()), [""; 0]);
+}
+
+#[test]
+fn a_record_that_cannot_be_removed_keeps_its_owed_marker() {
+    let dir = tempfile::tempdir().unwrap();
+    let journal = Journal::new(dir.path());
+    journal.owe(&key(), "a delegate failed").unwrap();
+    fs::create_dir_all(journal.path(&key())).unwrap();
+    assert!(journal.forget(&key()).is_err());
+    assert!(journal.owed(&key()).is_some());
+}
+
+#[test]
+fn a_sweep_removes_only_markers_without_a_record() {
+    let dir = tempfile::tempdir().unwrap();
+    let journal = Journal::new(dir.path());
+    journal.begin(&header()).unwrap();
+    journal.owe(&key(), "a delegate failed").unwrap();
+    let kept = files(dir.path());
+    for marker in [
+        "owed/c2@eth0",
+        "owed/.c2@eth0",
+        "changes/c2@eth0",
+        "changes/.c2@eth0",
+    ] {
+        let path = dir.path().join(marker);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, "{").unwrap();
+    }
+    let locks = dir.path().join("locks");
+    let taken = Lock::take_if_free(&locks, &"c2".parse().unwrap());
+    journal.sweep_markers(&locks);
+    assert!(files(dir.path()).len() > kept.len());
+    drop(taken);
+    journal.sweep_markers(&locks);
+    assert_eq!(files(dir.path()), kept);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! Records each attachment and each change of routes in the journal before making it.
 
 use std::borrow::Cow;
+use std::net::IpAddr;
 
 use super::delegates::Delegates;
 use super::devices::{functions, hardware::Hardware};
@@ -87,7 +88,7 @@ impl Attaching<'_> {
         for (index, attachment) in (first..).zip(prepared.attachments()) {
             self.route(index, attachment)?;
         }
-        Ok(())
+        self.remove_added_routes(first)
     }
 
     /// Makes one attachment and verifies it.
@@ -152,6 +153,30 @@ impl Attaching<'_> {
         let applied = default_route::apply(&change, attachment, self.links);
         self.context.host.stopwatch.spent(Phase::Routes, since);
         applied
+    }
+
+    /// If an attachment before the index `first` replaces the default routes of the pod, removes the
+    /// default routes that the attachments from `first` on have added.
+    fn remove_added_routes(&mut self, first: usize) -> Result<(), Failure> {
+        let attachments = &self.sandbox.header.attachments;
+        let mut kept = attachments.iter().zip(&self.sandbox.progress).take(first);
+        let taker =
+            kept.position(|(it, progress)| progress.is_owed() && it.default_route.is_some());
+        let Some(index) = taker else { return Ok(()) };
+        let gateways = attachments[index].default_route.iter().flatten();
+        let gateways: Vec<IpAddr> = gateways.copied().collect();
+        let mut change = self.sandbox.progress[index].routes.clone();
+        let added = default_route::added_since(&change, &gateways, self.links)?;
+        if added.is_empty() {
+            return Ok(());
+        }
+        change.removed.extend_from_slice(&added);
+        self.step(&[Step::Routes(index, Cow::Borrowed(&change))])?;
+        self.sandbox.progress[index].routes = change;
+        for route in &added {
+            self.links.remove_default_route(route)?;
+        }
+        Ok(())
     }
 
     pub(super) fn step(&mut self, steps: &[Step<'_>]) -> Result<(), Failure> {

@@ -43,6 +43,23 @@ pub fn plan(
     Ok(RouteChange { removed, added })
 }
 
+/// Returns the default routes that were added since `change`, and that `gateways` replace too.
+///
+/// # Errors
+/// If the routes cannot be read.
+pub fn added_since(
+    change: &RouteChange,
+    gateways: &[IpAddr],
+    links: &mut dyn PodLinks,
+) -> Result<Vec<DefaultRoute>, KernelError> {
+    let mut routes = links.default_routes()?;
+    routes.retain(|route| {
+        let is_ours = change.added.iter().any(|added| same(added, route));
+        takes(gateways, route.family) && !is_ours
+    });
+    Ok(routes)
+}
+
 /// Whether `gateways` replace the default routes of `family`. An empty list removes the default
 /// routes of both families.
 fn takes(gateways: &[IpAddr], family: Family) -> bool {
@@ -201,4 +218,27 @@ fn as_answered(route: &DefaultRoute) -> Option<Route> {
         table: None,
         scope: None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::fake::FakeLinks;
+
+    #[test]
+    fn routes_of_later_networks_are_replaced_too() {
+        let gateways = ["10.1.0.1".parse().unwrap()];
+        let via = |ifname, metric| DefaultRoute::via(gateways[0], ifname, metric);
+        let six = DefaultRoute::via("fd00::1".parse().unwrap(), "net2", None);
+        let change = RouteChange {
+            removed: vec![via("eth0", None)],
+            added: vec![via("net1", None)],
+        };
+        let mut links = FakeLinks {
+            routes: vec![via("net1", Some(0)), via("net2", Some(7)), six],
+            ..FakeLinks::default()
+        };
+        let added = added_since(&change, &gateways, &mut links).unwrap();
+        assert_eq!(added, [via("net2", Some(7))]);
+    }
 }

@@ -20,7 +20,7 @@ use crate::clock;
 use crate::cni::{ContainerId, InterfaceName, ValidAttachment};
 use crate::delegate::Ran;
 use crate::diagnostic::SharedError;
-use crate::journal::{ChangesLock, Key, Lock, LockError, Lookup, MultusCache, Owed, Sandbox, Turn};
+use crate::journal::{ChangesLock, Key, Lock, LockError, Lookup, MultusCache, Sandbox, Turn};
 
 /// How long to wait for the lock of a sandbox that another process is working on.
 const BUSY: Duration = Duration::from_secs(1);
@@ -59,6 +59,8 @@ pub fn gc(context: &Context<'_>) -> Result<Collected, Failure> {
         context.note(Note::NoValidAttachments);
         return Ok(Collected::default());
     };
+    // Any later ADD may complete while this GC waits.
+    let complete = context.host.journal.complete()?;
     let until = clock::now() + context.left() / WAITING;
     let no_change = match ChangesLock::exclude(&context.host.lock_dir, until) {
         Ok(lock) => Some(lock),
@@ -70,6 +72,7 @@ pub fn gc(context: &Context<'_>) -> Result<Collected, Failure> {
     };
     let mut gc = Gc {
         context,
+        complete,
         collected: Collected::default(),
         failures: Vec::new(),
         attached: LiveAttachments::default(),
@@ -92,12 +95,7 @@ pub fn gc(context: &Context<'_>) -> Result<Collected, Failure> {
 /// fail the GC.
 fn sweep(context: &Context<'_>) {
     let (journal, locks) = (&context.host.journal, &context.host.lock_dir);
-    for Owed { key, .. } in journal.all_owed() {
-        let lock = Lock::take_if_free(locks, &key.container);
-        if lock.is_some() && matches!(journal.find(&key), Ok(Lookup::Absent)) {
-            let _ = journal.forget(&key);
-        }
-    }
+    journal.sweep_markers(locks);
     Lock::sweep(locks);
     let until = context.deadline.min(clock::now() + BUSY);
     if journal.has_stale_links()
@@ -110,6 +108,8 @@ fn sweep(context: &Context<'_>) {
 /// A GC in progress.
 struct Gc<'a> {
     context: &'a Context<'a>,
+    /// The sandboxes whose ADD was complete when the GC began.
+    complete: HashSet<Key>,
     collected: Collected,
     failures: Vec<Failure>,
     /// The attachments that must be kept.
@@ -177,9 +177,9 @@ impl Gc<'_> {
             // Another call has detached the sandbox in the meantime.
             return Ok(());
         };
-        if sandbox.complete && !seen.complete {
-            // The ADD of the sandbox completed after the record was read, so the runtime could not
-            // list the sandbox yet.
+        if sandbox.complete && !self.complete.contains(&key) {
+            // The ADD of the sandbox completed after the GC had begun, so the runtime could not list
+            // the sandbox yet.
             self.attached.keep(seen);
             return Ok(());
         }

@@ -301,6 +301,17 @@ fn a_record_after_a_change_contains_only_what_is_attached() {
 }
 
 #[test]
+fn a_change_forgets_the_replaced_routes_through_what_it_has_detached() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut sandbox = changing(&Journal::new(dir.path()));
+    let via = |ifname: &str| DefaultRoute::via("10.1.0.1".parse().unwrap(), ifname, None);
+    sandbox.progress[1].routes.removed = vec![via("eth0"), via("net1")];
+    sandbox.progress[0].detached = true;
+    let sandbox = sandbox.end_change(NetworksDigest::default());
+    assert_eq!(sandbox.progress[0].routes.removed, [via("eth0")]);
+}
+
+#[test]
 fn golden_record_during_a_change() {
     let dir = tempfile::tempdir().unwrap();
     let journal = Journal::new(dir.path());

@@ -43,6 +43,10 @@ pub(super) fn carry_out(
         }
         Ok(()) => {
             events.extend(removed_event);
+            let attachments = &sandbox.header.attachments;
+            let names = removed.iter().map(|it| attachments[*it].ifname.clone());
+            let names: Vec<_> = names.collect();
+            sandbox.forget_routes(&names);
             let mut attaching = Attaching {
                 context,
                 netns,

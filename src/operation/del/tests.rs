@@ -3,6 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::*;
@@ -134,20 +135,36 @@ fn del_of_two_networks(
         ran: Cell::default(),
     };
     let cluster = Unasked::default();
+    let outcome = on_host(dir.path(), &cluster, &delegates, del);
+    let is_owed = journal.owed(&header.key()).is_some();
+    let withdrawn = cluster.withdrawn.borrow();
+    let claims = withdrawn.iter().flat_map(Publication::claims);
+    let claims = claims.filter(|claim| claim.devices.is_empty());
+    let left = claims.map(|claim| claim.claim.clone()).collect();
+    (outcome, delegates.ran.get(), is_owed, left)
+}
+
+/// Runs `act` for a DEL of c1, with the journal in `dir`.
+fn on_host<T>(
+    dir: &Path,
+    cluster: &Unasked,
+    delegates: &Delegates,
+    act: impl FnOnce(&Context<'_>) -> T,
+) -> T {
     let host = Host {
-        cluster: &cluster,
-        exec: &delegates,
+        cluster,
+        exec: delegates,
         links: &|_| unreachable!("the pod's network namespace is gone"),
         devices: &|_| unreachable!("there is no device"),
         start_worker: &|_, _, _| unreachable!("nothing else is owed"),
-        journal,
-        lock_dir: dir.path().join("locks"),
+        journal: Journal::new(&dir.join("journal")),
+        lock_dir: dir.join("locks"),
         ours: Ours::this_process().unwrap(),
         stopwatch: &Stopwatch::default(),
     };
     let conf = serde_json::json!({
         "cniVersion": "1.0.0", "name": "jackfield", "type": "jackfield", "manifestDir": "/m",
-        "clusterNetwork": "cluster", "binDir": dir.path(),
+        "clusterNetwork": "cluster", "binDir": dir,
     });
     let call = Call::read(|name| match name {
         "CNI_COMMAND" => Some("DEL".to_owned()),
@@ -158,14 +175,26 @@ fn del_of_two_networks(
     });
     let conf = RawObject::parse(conf.to_string().as_bytes()).unwrap();
     let request = Request::new(call.unwrap(), conf).unwrap();
-    let context = Context::new(&host, &request, Duration::from_secs(10));
-    let outcome = del(&context);
-    let is_owed = host.journal.owed(&header.key()).is_some();
-    let withdrawn = cluster.withdrawn.borrow();
-    let claims = withdrawn.iter().flat_map(Publication::claims);
-    let claims = claims.filter(|claim| claim.devices.is_empty());
-    let left = claims.map(|claim| claim.claim.clone()).collect();
-    (outcome, delegates.ran.get(), is_owed, left)
+    act(&Context::new(&host, &request, Duration::from_secs(10)))
+}
+
+#[test]
+fn a_retry_leaves_a_destroyed_record_to_the_del() {
+    let dir = tempfile::tempdir().unwrap();
+    let journal = Journal::new(&dir.path().join("journal"));
+    let key = header().key();
+    journal.begin(&header()).unwrap();
+    journal.owe(&key, "a delegate failed").unwrap();
+    let path = dir.path().join("journal/sandboxes/c1@eth0");
+    fs::write(&path, "0000").unwrap();
+    let delegates = Delegates {
+        succeed: true,
+        ran: Cell::default(),
+    };
+    on_host(dir.path(), &Unasked::default(), &delegates, |context| {
+        recovery::retry::retry(context, &key);
+    });
+    assert!(path.exists() && journal.owed(&key).is_none());
 }
 
 #[test]

@@ -44,9 +44,11 @@ pub fn retry(context: &Context<'_>, key: &Key) {
                 Err(still) => Note::OwedAgain(container, still),
             });
         }
-        // Nothing is left to detach: another call has detached the sandbox, or its record has no
-        // complete header.
-        Ok(Lookup::Absent | Lookup::CutOff) => drop(host.journal.forget(key)),
+        // Another call has detached the sandbox.
+        Ok(Lookup::Absent) => drop(host.journal.forget(key)),
+        // A power loss has destroyed the record. A DEL must still find the rest of the record, so
+        // that it asks what the pod selects.
+        Ok(Lookup::CutOff) => host.journal.settle_owed(key),
         Ok(Lookup::Found(_) | Lookup::Quarantined(_)) | Err(_) => {}
     }
 }

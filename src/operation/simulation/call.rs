@@ -47,7 +47,7 @@ pub(super) enum Outcome {
 
 /// Runs one process in the task of its caller.
 pub(super) fn run(sim: &Arc<Simulation>, task: TaskId, job: &Job) -> Outcome {
-    let process = Rc::new(Process::start(sim, task));
+    let process = Rc::new(Process::start(sim, task, job));
     sim.say(|| format!("[{}] {job:?}", process.pid));
     fastrand::seed(u64::from(sim.below(u32::MAX)));
     let machine: Rc<dyn machine::Machine> = Rc::clone(&process) as Rc<dyn machine::Machine>;
@@ -118,7 +118,9 @@ fn check_document(sim: &Simulation, job: &Job, document: &str, is_needed: bool) 
 }
 
 fn conf(place: &Place) -> Value {
-    let cluster = json!({"cniVersion": "1.1.0", "name": "cluster", "type": "bridge"});
+    let cluster = json!({
+        "cniVersion": "1.1.0", "name": "cluster", "type": "bridge", "isDefaultGateway": true,
+    });
     json!({
         "cniVersion": "1.1.0", "name": "jackfield", "type": "jackfield",
         "agentSocket": place.path("agent.sock"), "binDir": place.bin(),

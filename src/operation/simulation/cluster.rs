@@ -185,6 +185,7 @@ fn definition(object: &ObjectRef) -> Option<Definition> {
         "net-b" => (bridge("b", "br0"), None),
         "net-c" => {
             let mut config = bridge("c", "br1");
+            config["plugins"][0]["isDefaultGateway"] = true.into();
             let plugins = json!([config["plugins"][0], {"type": "tuning"}]);
             config["plugins"] = plugins;
             (config, None)

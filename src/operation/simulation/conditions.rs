@@ -9,6 +9,11 @@ pub(super) struct Conditions {
     /// The maximum number of pods that exist at a time.
     pub(super) at_once: u32,
     pub(super) steadiness: u32,
+    /// The virtual time that one step takes. On a slow machine, more calls are between two steps at
+    /// the same time.
+    pub(super) step: Duration,
+    /// The chance, in percent, that a GC follows a STATUS.
+    pub(super) collections: u32,
     /// The chance, in percent, that a call is killed.
     pub(super) kills: u32,
     /// The chance, per thousand, that an operation on the disk fails.
@@ -25,6 +30,8 @@ pub(super) struct Conditions {
     /// Whether the runtime stops repeating a failed DEL, so that Jackfield must retry it.
     pub(super) runtime_gives_up: bool,
     pub(super) has_devices: bool,
+    /// Whether most networks request the same MAC.
+    pub(super) has_one_mac: bool,
     pub(super) clock_jumps: bool,
 }
 
@@ -41,6 +48,7 @@ impl Conditions {
             chance(40),
         );
         let (full, gives_up, devices, jumps) = (chance(15), chance(25), chance(60), chance(40));
+        let one_mac = chance(10);
         let pods = if small {
             rng.u32(1..=6)
         } else {
@@ -50,6 +58,8 @@ impl Conditions {
             pods,
             at_once: rng.u32(1..=30),
             steadiness: [0, 50, 80, 95][rng.usize(0..4)],
+            step: Duration::from_micros([3, 3, 50, 1000][rng.usize(0..4)]),
+            collections: [5, 15, 15, 60][rng.usize(0..4)],
             kills: if kills { rng.u32(1..=40) } else { 0 },
             disk_faults: if faults { rng.u32(1..=30) } else { 0 },
             has_full_disk: full,
@@ -59,6 +69,7 @@ impl Conditions {
             disturbances: if disturbed { rng.u32(1..=40) } else { 0 },
             runtime_gives_up: gives_up,
             has_devices: devices,
+            has_one_mac: one_mac,
             clock_jumps: jumps,
         }
     }

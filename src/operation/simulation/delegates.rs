@@ -80,9 +80,7 @@ impl Delegates {
             return refused("busy");
         }
         let attempt = |work: &Work, part| {
-            let now = sim.scheduler.now();
             let mut world = sim.world();
-            world.now = now;
             work.apply(&mut world, part)
         };
         attempt(&work, Part::First).map_err(DelegateError::Refused)?;

@@ -9,6 +9,7 @@ use nix::libc;
 
 use super::machine::Process;
 use super::mutants;
+use super::records;
 use super::simulated::Simulation;
 use crate::machine::{Operation, Verdict};
 
@@ -29,6 +30,14 @@ pub(super) fn judge(process: &Process, operation: Operation<'_>) -> Verdict {
     process
         .sim
         .say(|| format!("[{}] {}", process.pid, words(&operation)));
+    if let Some(container) = released(process, &operation) {
+        records::check(&process.sim, container);
+    }
+    if let Operation::Read(_) = operation
+        && process.is_gc
+    {
+        process.sim.world().is_listing = false;
+    }
     if let Operation::Write(file, bytes) = operation {
         // A kill during a write may leave a part of the line.
         if process.is_doomed() && process.sim.happens(1, 40) {
@@ -49,6 +58,17 @@ pub(super) fn judge(process: &Process, operation: Operation<'_>) -> Verdict {
     }
     process.sim.history.lock().unwrap().keep(&operation);
     Verdict::Proceed
+}
+
+/// The container whose lock the process is about to give back. A holder removes the file of the lock
+/// before it unlocks the file.
+fn released<'p>(process: &Process, operation: &Operation<'p>) -> Option<&'p str> {
+    match *operation {
+        Operation::Remove(path) if path.starts_with(process.sim.place.locks()) => {
+            path.file_stem()?.to_str()
+        }
+        _ => None,
+    }
 }
 
 impl Process {

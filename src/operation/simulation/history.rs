@@ -105,10 +105,12 @@ impl History {
             let choice = sim.below(4);
             let earlier = sim.below(1 << 10) as usize % (versions.len() + 1);
             versions.push(last.clone());
-            let mut version = match choice {
-                0 | 1 => last.clone(),
-                _ => versions[earlier].clone(),
+            let (mut version, later) = match choice {
+                0 | 1 => (last.clone(), &versions[..0]),
+                _ => (versions[earlier].clone(), &versions[earlier..]),
             };
+            // The record of an earlier ADD, which a later ADD of the same container had replaced.
+            let is_of_earlier = last != Version::Absent && later.contains(&Version::Absent);
             if let Version::Bytes(bytes) = &mut version
                 && choice % 2 == 1
             {
@@ -132,9 +134,9 @@ impl History {
             let mut world = sim.world();
             if let Some(record) = name.strip_prefix("sandboxes/") {
                 let container = record.split('@').next().unwrap_or_default();
-                match version {
-                    Version::Absent => world.forgotten.insert(container.to_owned()),
-                    _ => world.damaged.insert(container.to_owned()),
+                match is_of_earlier || version == Version::Absent {
+                    true => world.forgotten.insert(container.to_owned()),
+                    false => world.damaged.insert(container.to_owned()),
                 };
             }
             world.changed_files.insert(name);

@@ -66,7 +66,7 @@ fn keep_house(sim: &Arc<Simulation>, task: TaskId) {
             sim.world().clock_change += by;
         }
         status(sim, task);
-        if sim.happens(1, 6) {
+        if sim.happens(sim.conditions.collections, 100) {
             collect(sim, task);
         }
     }
@@ -84,12 +84,15 @@ fn status(sim: &Arc<Simulation>, task: TaskId) -> Outcome {
 /// Calls GC with the sandboxes that are attached or are being attached.
 fn collect(sim: &Arc<Simulation>, task: TaskId) -> Outcome {
     let kept = {
-        let world = sim.world();
+        let mut world = sim.world();
+        world.is_listing = true;
         let kept = world.sandboxes.iter();
         let kept = kept.filter(|(_, it)| it.attached_since.is_some() || it.is_adding);
         kept.map(|(container, _)| container.clone()).collect()
     };
-    run(sim, task, &Job::Collect(kept))
+    let outcome = run(sim, task, &Job::Collect(kept));
+    sim.world().is_listing = false;
+    outcome
 }
 
 fn lose_power(sim: &Arc<Simulation>) {
@@ -121,6 +124,13 @@ fn finish(sim: &Arc<Simulation>, task: TaskId) {
         status(sim, task);
     }
     invariants::after_retries(sim);
+    // The last STATUS may have started workers.
+    for _ in 0..MOST_ROUNDS {
+        if sim.world().processes.is_empty() {
+            break;
+        }
+        sim.scheduler.sleep(task, Duration::from_secs(10));
+    }
     for round in 0.. {
         match collect(sim, task) {
             Outcome::Success => break,

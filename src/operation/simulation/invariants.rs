@@ -3,31 +3,47 @@
 use std::fs;
 use std::path::Path;
 
+use serde_json::Value;
+
 use super::simulated::Simulation;
 use crate::journal::record;
 
-/// The names of the files in a folder of the journal. Leaves out the files of a sandbox without a
-/// usable record if the disk did not remove them, or if a power loss has changed them or has
-/// removed the record. Nothing removes such a file, and it does no harm.
+/// The names of the files in a folder of the journal.
 fn files(sim: &Simulation, folder: &str) -> Vec<String> {
     let entries = fs::read_dir(sim.place.journal().join(folder));
     let names = entries.into_iter().flatten().flatten();
-    let world = sim.world();
-    let is_of_power_loss = |name: &String| {
-        let container = name
-            .trim_start_matches('.')
-            .split('@')
-            .next()
-            .unwrap_or_default();
-        let is_changed = world.changed_files.contains(&format!("{folder}/{name}"))
-            || world.forgotten.contains(container);
-        let record = format!("sandboxes/{}", name.trim_start_matches('.'));
-        is_changed && !is_record(&sim.place.journal().join(record))
-    };
     let names = names.map(|it| it.file_name().to_string_lossy().into_owned());
-    let mut names: Vec<String> = names.filter(|it| !is_of_power_loss(it)).collect();
+    let mut names: Vec<String> = names.collect();
     names.sort();
     names
+}
+
+/// As [`files`], but leaves out the files of a sandbox without a usable record if the disk did not
+/// remove them, or if a power loss has changed them or has removed the record. No retry removes such
+/// a file, and it does no harm.
+fn usable_files(sim: &Simulation, folder: &str) -> Vec<String> {
+    let mut names = files(sim, folder);
+    let world = sim.world();
+    names.retain(|name| {
+        let record = name.trim_start_matches('.');
+        let container = record.split('@').next().unwrap_or_default();
+        let is_changed = world.changed_files.contains(&format!("{folder}/{name}"))
+            || world.forgotten.contains(container);
+        !is_changed || is_record(&sim.place.journal().join("sandboxes").join(record))
+    });
+    names
+}
+
+/// The markers that a GC removes: all but those of a sandbox with a record. Only a DEL removes a
+/// record whose header is incomplete, together with its markers.
+fn stray_markers(sim: &Simulation, folder: &str) -> Vec<String> {
+    let records = sim.place.journal().join("sandboxes");
+    let mut markers = files(sim, folder);
+    markers.retain(|name| {
+        let record = records.join(name.trim_start_matches('.'));
+        !record.exists() || is_record(&record)
+    });
+    markers
 }
 
 /// Whether a file begins with a complete header.
@@ -36,23 +52,37 @@ fn is_record(path: &Path) -> bool {
     record::next_line(&mut &bytes[..]).is_some()
 }
 
+/// The markers of owed detachments. Leaves out those that a power loss has damaged. No retry reads
+/// such a marker, so only a DEL or a GC detaches the sandbox.
+fn owed(sim: &Simulation) -> Vec<String> {
+    let mut markers = usable_files(sim, "owed");
+    let world = sim.world();
+    markers.retain(|name| {
+        let bytes = fs::read(sim.place.journal().join("owed").join(name));
+        let is_damaged = serde_json::from_slice::<Value>(&bytes.unwrap_or_default()).is_err();
+        let is_changed = world.changed_files.contains(&format!("owed/{name}"));
+        !name.starts_with('.') && !(is_changed && is_damaged)
+    });
+    markers
+}
+
 /// Whether no detachment is owed.
 pub(super) fn is_settled(sim: &Simulation) -> bool {
-    files(sim, "owed").iter().all(|name| name.starts_with('.'))
+    owed(sim).is_empty()
 }
 
 /// After all retries, checks that no detachment is owed. In a world without kills, power losses and
 /// disk faults, also checks that no sandbox is on record.
 pub(super) fn after_retries(sim: &Simulation) {
-    if !is_settled(sim) {
-        let owed = files(sim, "owed");
+    let owed = owed(sim);
+    if !owed.is_empty() {
         sim.world()
             .breaks(format!("detachments are still owed: {owed:?}"));
     }
     let conditions = &sim.conditions;
     let is_disk_good = conditions.disk_faults == 0 && !conditions.has_full_disk;
     if is_disk_good && conditions.kills == 0 && conditions.power_loss.is_none() {
-        let records = files(sim, "sandboxes");
+        let records = usable_files(sim, "sandboxes");
         if !records.is_empty() {
             sim.world()
                 .breaks(format!("no retry has detached {records:?}"));
@@ -64,7 +94,10 @@ pub(super) fn after_retries(sim: &Simulation) {
 pub(super) fn at_the_end(sim: &Simulation) {
     let mut wrong = Vec::new();
     for folder in ["sandboxes", "owed", "changes", "adopted", "unrestored"] {
-        let files = files(sim, folder);
+        let files = match folder {
+            "owed" | "changes" => stray_markers(sim, folder),
+            _ => usable_files(sim, folder),
+        };
         if !files.is_empty() {
             wrong.push(format!("{folder}/ still has {files:?}"));
         }

@@ -41,6 +41,16 @@ impl Links {
         }
     }
 
+    /// Refuses some changes of routes, as a kernel without free memory does.
+    fn may_lack_memory(&self) -> Result<(), KernelError> {
+        let sim = &self.process.sim;
+        let is_calm = sim.world().is_calm;
+        match !is_calm && sim.happens(sim.conditions.delegate_faults, 2000) {
+            true => Err(refused(libc::ENOBUFS)),
+            false => Ok(()),
+        }
+    }
+
     fn change_routes(&self, change: impl FnOnce(&mut Vec<DefaultRoute>)) {
         self.process.step(21);
         let mut world = self.process.sim.world();
@@ -80,11 +90,21 @@ impl PodLinks for Links {
     }
 
     fn add_default_route(&mut self, route: &DefaultRoute) -> Result<(), KernelError> {
-        self.change_routes(|there| there.push(route.clone()));
+        self.may_lack_memory()?;
+        let links = self.all();
+        let exists = |name: &str| links.iter().any(|link| link.name == name);
+        if !route.interfaces().all(exists) {
+            return Err(refused(libc::ENODEV));
+        }
+        self.change_routes(|there| match there.contains(route) {
+            true => {}
+            false => there.push(route.clone()),
+        });
         Ok(())
     }
 
     fn remove_default_route(&mut self, route: &DefaultRoute) -> Result<(), KernelError> {
+        self.may_lack_memory()?;
         self.change_routes(|there| there.retain(|it| it != route));
         Ok(())
     }

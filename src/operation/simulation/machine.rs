@@ -8,12 +8,16 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
+use super::call::Job;
 use super::disk;
 use super::scheduler::TaskId;
 use super::simulated::Simulation;
 use super::work::Work;
 use super::world::Orphan;
 use crate::machine::{Machine, Operation, Verdict};
+
+/// The maximum number of milliseconds by which a sleeping process wakes late.
+const LATEST: u64 = 60;
 
 /// The payload with which a killed process unwinds.
 pub(super) struct Killed;
@@ -24,6 +28,8 @@ pub(super) struct Process {
     pub(super) task: TaskId,
     pub(super) pid: i32,
     pub(super) began: Duration,
+    /// Whether the process is a GC.
+    pub(super) is_gc: bool,
     /// The number of steps after which the process is killed.
     kill_after: Option<u32>,
     steps: Cell<u32>,
@@ -40,7 +46,7 @@ pub(super) struct Process {
 
 impl Process {
     /// Starts a process in a task.
-    pub(super) fn start(sim: &Arc<Simulation>, task: TaskId) -> Process {
+    pub(super) fn start(sim: &Arc<Simulation>, task: TaskId, job: &Job) -> Process {
         let is_calm = sim.world().is_calm;
         let is_killed = !is_calm && sim.happens(sim.conditions.kills, 100);
         let kill_after = is_killed.then(|| {
@@ -57,6 +63,7 @@ impl Process {
             task,
             pid,
             began: sim.scheduler.now(),
+            is_gc: matches!(job, Job::Collect(_)),
             kill_after,
             steps: Cell::default(),
             is_dead: Cell::default(),
@@ -167,8 +174,10 @@ impl Machine for Process {
         self.sim.time_of_day()
     }
 
+    /// Wakes the process late, as a busy machine does. Most sleeps are those of a call that tries
+    /// to take a lock again and again, and each attempt costs a simulation more than a delegate.
     fn sleep(&self, pause: Duration) {
-        self.pause(pause);
+        self.pause(pause + self.sim.milliseconds(LATEST));
     }
 
     fn boot_id(&self) -> String {

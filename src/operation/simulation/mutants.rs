@@ -1,8 +1,14 @@
 //! Broken rules: each mutant breaks one rule of the journal or of the lock. The simulation must
 //! detect each mutant.
+//!
+//! The step `detached` has no mutant. Without it, a later DEL only repeats detachments, and CNI
+//! requires plugins to accept a repeated DEL (CNI 1.1.0 §2 DEL). The step saves these calls.
 
 use std::fs;
 use std::io::Write;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::time::Duration;
 
 use super::conditions::Conditions;
 use super::disk::cut;
@@ -38,10 +44,16 @@ pub(super) enum Mutant {
     InPlace,
     /// A change of a running pod is not recorded before it begins.
     NoPendingChange,
+    /// The step `routes` is not written.
+    NoRoutes,
+    /// Several calls reserve devices and addresses at the same time.
+    FreeTurn,
+    /// A GC runs at the same time as changes of running pods.
+    FreeChanges,
 }
 
 impl Mutant {
-    pub(super) const ALL: [Mutant; 13] = [
+    pub(super) const ALL: [Mutant; 16] = [
         Mutant::NoHeader,
         Mutant::NoStarted,
         Mutant::NoAttached,
@@ -55,6 +67,9 @@ impl Mutant {
         Mutant::NotInherited,
         Mutant::InPlace,
         Mutant::NoPendingChange,
+        Mutant::NoRoutes,
+        Mutant::FreeTurn,
+        Mutant::FreeChanges,
     ];
 
     /// Changes the conditions of a world so that the broken rule matters.
@@ -78,6 +93,33 @@ impl Mutant {
                 at_once: 30,
                 ..quiet
             },
+            // The turn matters if two calls find the same stale link. Such a link stays if a disk
+            // fails to remove it.
+            Mutant::FreeTurn => Conditions {
+                pods: 40,
+                at_once: 30,
+                steadiness: 0,
+                step: Duration::from_millis(1),
+                disk_faults: 30,
+                has_one_mac: true,
+                kills: 0,
+                ..quiet
+            },
+            Mutant::NoRoutes => Conditions {
+                pods: 40,
+                kills: 0,
+                ..quiet
+            },
+            Mutant::FreeChanges => Conditions {
+                pods: 40,
+                at_once: 10,
+                collections: 100,
+                step: Duration::from_millis(1),
+                kills: 0,
+                delegate_faults: 0,
+                cluster_faults: 0,
+                ..quiet
+            },
             _ => conditions,
         }
     }
@@ -90,6 +132,7 @@ impl Mutant {
             Mutant::NoAttached => b"{\"attached\":",
             Mutant::NoBaseline => b"{\"baseline\":",
             Mutant::NoComplete => b"\"complete\"",
+            Mutant::NoRoutes => b"{\"routes\":",
             _ => return None,
         })
     }
@@ -153,9 +196,16 @@ pub(super) fn judge(process: &Process, operation: &Operation<'_>) -> Option<Verd
         {
             return Some(Verdict::Pretend);
         }
-        Operation::Lock(file) if mutant == Mutant::FreeLock => {
-            let is_turn = file.metadata().is_ok_and(|it| it.is_dir());
-            return (!is_turn).then_some(Verdict::Pretend);
+        Operation::Lock(file) => {
+            let (locks, found) = (place.locks(), file.metadata().ok()?);
+            let is = |path: &Path| fs::metadata(path).is_ok_and(|it| it.ino() == found.ino());
+            let is_broken = match mutant {
+                Mutant::FreeLock => !found.is_dir(),
+                Mutant::FreeTurn => is(&locks),
+                Mutant::FreeChanges => is(&locks.join("changes")) || is(&locks.join("gc")),
+                _ => false,
+            };
+            return is_broken.then_some(Verdict::Pretend);
         }
         _ => {}
     }

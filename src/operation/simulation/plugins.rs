@@ -5,11 +5,13 @@ use serde_json::{Value, json};
 use super::work::{Part, Work};
 use super::world::{LeaseKey, PodLink, World};
 use crate::cni::{self, Verb};
-use crate::kernel::{Address, Link, VfVlan};
+use crate::kernel::{Address, DefaultRoute, Link, VfVlan};
 
 /// The first link that bridge makes in a pod gets the index after this one. The kernel numbers the
 /// links of each namespace separately.
 const FIRST_LINK: u32 = 100;
+/// The gateway of every network.
+pub(super) const GATEWAY: &str = "10.1.0.1";
 
 pub(super) fn apply(work: &Work, world: &mut World, part: Part) -> Result<(), cni::Error> {
     match (work.plugin.as_str(), work.verb) {
@@ -52,8 +54,7 @@ fn take_lease(work: &Work, world: &mut World) -> Result<(), cni::Error> {
         return error("duplicate allocation is not allowed");
     }
     let number = world.number();
-    let now = world.now;
-    world.leases.insert(work.lease(), (number, now));
+    world.leases.insert(work.lease(), number);
     Ok(())
 }
 
@@ -70,7 +71,7 @@ fn bridge_add(work: &Work, world: &mut World, part: Part) -> Result<(), cni::Err
     let name = name.clone();
     let bridge = work.conf["bridge"].as_str().unwrap_or("cni0").to_owned();
     let requested = work.requested_mac();
-    let Some((number, _)) = world.leases.get(&work.lease()).copied() else {
+    let Some(number) = world.leases.get(&work.lease()).copied() else {
         return error("the lease is gone");
     };
     if let Some(mac) = &requested {
@@ -87,6 +88,8 @@ fn bridge_add(work: &Work, world: &mut World, part: Part) -> Result<(), cni::Err
     let netns = world.netns.get_mut(&name).unwrap();
     let highest = netns.links.iter().map(|it| it.link.index).max();
     let index = highest.unwrap_or(FIRST_LINK) + 1;
+    let route = default_route(work, index);
+    netns.routes.extend(route.clone());
     netns.links.push(PodLink {
         link: Link {
             index,
@@ -101,8 +104,17 @@ fn bridge_add(work: &Work, world: &mut World, part: Part) -> Result<(), cni::Err
         },
         addresses: vec![address(index, number)],
         bridge,
+        route,
     });
     Ok(())
+}
+
+/// The default route that the plugin makes, if its configuration demands one. Further networks use
+/// a metric, because the kernel refuses two default routes with the same metric.
+fn default_route(work: &Work, index: u32) -> Option<DefaultRoute> {
+    let is_wanted = work.conf["isDefaultGateway"] == true;
+    let metric = (work.network != "cluster").then_some(index);
+    is_wanted.then(|| DefaultRoute::via(GATEWAY.parse().unwrap(), &work.ifname, metric))
 }
 
 fn address(index: u32, number: u32) -> Address {
@@ -126,7 +138,7 @@ fn bridge_del(work: &Work, world: &mut World, part: Part) -> Result<(), cni::Err
             world.wrong.push(rule);
             return Ok(());
         }
-        netns.links.retain(|it| it.link.name != work.ifname);
+        netns.retain_links(|it| it.link.name != work.ifname);
     }
     Ok(())
 }
@@ -213,7 +225,7 @@ pub(super) fn answer(work: &Work, world: &World) -> Value {
     let octets = link.map(|it| it.address).unwrap_or_default();
     let octets: Vec<String> = octets.iter().map(|it| format!("{it:02x}")).collect();
     let lease = world.leases.get(&work.lease()).copied();
-    let address = lease.map(|(number, _)| address(0, number).address.to_string());
+    let address = lease.map(|number| address(0, number).address.to_string());
     let path = work.netns.as_deref().map(|name| format!("/netns/{name}"));
     let ips: Vec<Value> = match work.plugin.as_str() {
         "sriov" => Vec::new(),
@@ -222,16 +234,23 @@ pub(super) fn answer(work: &Work, world: &World) -> Value {
             .map(|it| json!({"address": it, "interface": 0}))
             .collect(),
     };
+    let made = world.netns.get(netns).into_iter().flat_map(|it| &it.links);
+    let made = made.filter(|it| it.link.name == work.ifname);
+    let routes: Vec<Value> = made
+        .filter_map(|it| it.route.as_ref())
+        .map(|it| json!({"dst": "0.0.0.0/0", "gw": GATEWAY, "priority": it.metric}))
+        .collect();
     json!({
         "cniVersion": version,
         "interfaces": [{"name": work.ifname, "mac": octets.join(":"), "sandbox": path}],
         "ips": ips,
+        "routes": routes,
     })
 }
 
-/// Runs GC: frees the leases of attachments that are not in the list. Keeps leases that were taken
-/// after the call began. The runtime calls no ADD during a GC (CNI 1.1.0 §2 GC), but a change of a
-/// running pod may attach a network at that time.
+/// Runs GC: frees the leases of attachments that are not in the list. Spares the leases of a sandbox
+/// whose ADD runs or has ended since the GC began, because the runtime calls no ADD during a GC
+/// (CNI 1.1.0 §2 GC). A change of a running pod may want to attach a network at that time.
 pub(super) fn collect(work: &Work, world: &mut World) {
     let valid = work.conf["cni.dev/valid-attachments"].as_array();
     let valid: Vec<(&str, &str)> = valid
@@ -243,18 +262,26 @@ pub(super) fn collect(work: &Work, world: &mut World) {
         })
         .collect();
     let is_valid = |key: &LeaseKey| valid.contains(&(key.1.as_str(), key.2.as_str()));
-    let leases = world.leases.iter();
-    let older = leases.filter(|(_, (_, since))| *since < work.process_began);
-    let older = older.map(|(key, _)| key);
-    let stale = older.filter(|key| key.0 == work.network && !is_valid(key));
+    let leases = world.leases.keys();
+    let stale = leases.filter(|key| key.0 == work.network && !is_valid(key));
     let stale: Vec<LeaseKey> = stale.cloned().collect();
     for key in stale {
-        let sandbox = world.sandboxes.get(&key.1);
+        let (network, container, ifname) = &key;
+        let sandbox = world.sandboxes.get(container);
         let since = sandbox.and_then(|it| it.attached_since);
-        if since.is_some_and(|since| since < work.process_began) {
-            world.breaks(format!("{}: GC freed its lease on {}", key.1, key.0));
-        } else if since.is_none() && !sandbox.is_some_and(|it| it.is_adding) {
+        let is_older = since.is_some_and(|since| since < work.process_began);
+        if is_older && is_used(world, container, ifname) {
+            world.breaks(format!("{container}: GC freed its lease on {network}"));
+        } else if is_older || since.is_none() && !sandbox.is_some_and(|it| it.is_adding) {
             world.leases.remove(&key);
         }
     }
+}
+
+/// Whether the pod has the interface, or a plugin works on the pod.
+fn is_used(world: &World, container: &str, ifname: &str) -> bool {
+    let mut netns = world.netns.iter();
+    let own = netns.find(|(_, netns)| netns.container == container);
+    let has_link = |(name, _): (&String, _)| world.links(name).iter().any(|it| it.name == ifname);
+    world.delegates.contains_key(container) || own.is_some_and(has_link)
 }

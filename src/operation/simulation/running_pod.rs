@@ -72,10 +72,17 @@ impl Life<'_> {
         let mut world = self.sim.world();
         match (choice, world.netns.get_mut(netns)) {
             (0, _) => world.remove_netns(&place, netns),
-            (1, Some(there)) => drop(there.links.pop()),
+            (1, Some(there)) => {
+                let last = there.links.last().map(|it| it.link.index);
+                there.retain_links(|it| Some(it.link.index) != last);
+            }
             (_, Some(there)) => {
                 if let Some(first) = there.links.first_mut() {
-                    first.link.name = "renamed0".to_owned();
+                    let name = std::mem::replace(&mut first.link.name, "renamed0".to_owned());
+                    let hops = there.routes.iter_mut().flat_map(|it| &mut it.next_hops);
+                    for hop in hops.filter(|it| it.interface.as_ref() == Some(&name)) {
+                        hop.interface = Some("renamed0".to_owned());
+                    }
                 }
             }
             _ => {}

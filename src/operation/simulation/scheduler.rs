@@ -10,10 +10,8 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use super::baton::Baton;
+use super::conditions::Conditions;
 use super::pool::Pool;
-
-/// The virtual time that one step takes.
-const STEP: Duration = Duration::from_micros(3);
 
 /// The number of a task. A task is a process or another activity of the simulation.
 pub(super) type TaskId = usize;
@@ -39,6 +37,8 @@ struct State {
     alive: usize,
     /// The chance, in percent, that a task continues after a step.
     steadiness: u32,
+    /// The virtual time that one step takes.
+    step: Duration,
     trace: u64,
     steps: u64,
 }
@@ -117,7 +117,7 @@ impl State {
 }
 
 impl Scheduler {
-    pub(super) fn new(pool: Pool, seed: u64, steadiness: u32) -> Scheduler {
+    pub(super) fn new(pool: Pool, seed: u64, conditions: &Conditions) -> Scheduler {
         Scheduler {
             state: Mutex::new(State {
                 rng: fastrand::Rng::with_seed(seed),
@@ -128,7 +128,8 @@ impl Scheduler {
                 sleeps: 0,
                 dying: Vec::new(),
                 alive: 0,
-                steadiness,
+                steadiness: conditions.steadiness,
+                step: conditions.step,
                 trace: seed,
                 steps: 0,
             }),
@@ -188,7 +189,8 @@ impl Scheduler {
     /// Lets the scheduler choose the next task, and returns when it chooses this one again.
     pub(super) fn step(&self, id: TaskId, what: u64) {
         let mut state = self.state.lock().unwrap();
-        state.now += STEP;
+        let step = state.step;
+        state.now += step;
         state.steps += 1;
         state.note(((id as u64) << 32) ^ what);
         let Some(next) = state.next(Some(id)) else {
@@ -200,7 +202,7 @@ impl Scheduler {
     pub(super) fn sleep(&self, id: TaskId, pause: Duration) {
         let mut state = self.state.lock().unwrap();
         state.sleeps += 1;
-        let (sleep, until) = (state.sleeps, state.now + pause.max(STEP));
+        let (sleep, until) = (state.sleeps, state.now + pause.max(state.step));
         state.tasks[id].status = Status::Sleeping(sleep);
         state.sleeping.push(Reverse((until, sleep, id)));
         if let Some(next) = state.next(None) {

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::call::{Job, Outcome, run};
 use super::cluster::write_checkpoint;
+use super::plugins::GATEWAY;
 use super::scheduler::TaskId;
 use super::simulated::Simulation;
 use super::world::{SandboxView, SimulatedPod, World};
@@ -118,11 +119,15 @@ impl Life<'_> {
         let element = |_| {
             let name = ["net-a", "net-b", "net-c"][self.sim.below(3) as usize];
             let mut element = serde_json::json!({ "name": name });
-            if self.chance(20) {
-                element["mac"] = format!("02:00:00:00:00:0{}", self.sim.below(4)).into();
+            let (chance, macs) = match self.sim.conditions.has_one_mac {
+                true => (80, 1),
+                false => (20, 4),
+            };
+            if self.chance(chance) {
+                element["mac"] = format!("02:00:00:00:00:0{}", self.sim.below(macs)).into();
             }
             if self.chance(10) {
-                element["default-route"] = serde_json::json!(["10.1.0.1"]);
+                element["default-route"] = serde_json::json!([GATEWAY]);
             }
             element
         };
@@ -151,6 +156,11 @@ impl Life<'_> {
             netns
         });
         for _ in 0..3 {
+            // CNI forbids an ADD during a GC. Jackfield tolerates an ADD that begins after the GC
+            // has first read the journal.
+            while self.world(|world| world.is_listing) {
+                self.sleep(5);
+            }
             let racing = self.chance(5).then(|| {
                 self.beside(Job::Verb {
                     verb: Verb::Del,
@@ -158,7 +168,10 @@ impl Life<'_> {
                     netns: Some(netns.clone()),
                 })
             });
-            self.view(container, |view| view.is_adding = true);
+            self.view(container, |view| {
+                view.is_adding = true;
+                view.is_raced |= racing.is_some();
+            });
             let outcome = self.call(Verb::Add, container, Some(&netns));
             if let Some(racing) = racing {
                 self.sim.scheduler.join(self.task, racing);

@@ -19,8 +19,8 @@ pub(super) type LeaseKey = (String, String, String);
 #[derive(Default)]
 pub(super) struct World {
     pub(super) netns: BTreeMap<String, Netns>,
-    /// The number of each lease, and when it was taken.
-    pub(super) leases: BTreeMap<LeaseKey, (u32, Duration)>,
+    /// The number of each lease.
+    pub(super) leases: BTreeMap<LeaseKey, u32>,
     pub(super) functions: Vec<VirtualFunction>,
     pub(super) pods: BTreeMap<String, SimulatedPod>,
     /// The sandboxes that the runtime knows, by container ID.
@@ -45,10 +45,10 @@ pub(super) struct World {
     /// The containers of which Jackfield has given up an attachment.
     pub(super) given_up: BTreeSet<String>,
     pub(super) boot: u32,
-    /// The current time. Only valid while a plugin works.
-    pub(super) now: Duration,
     /// The seconds by which the administrator has changed the time of day.
     pub(super) clock_change: i64,
+    /// Whether a GC has got its list, but has not read the journal yet.
+    pub(super) is_listing: bool,
     /// Whether the disk refuses all changes now.
     pub(super) disk_refuses: bool,
     /// Whether the faults have ended.
@@ -76,6 +76,19 @@ pub(super) struct PodLink {
     pub(super) addresses: Vec<Address>,
     /// The bridge on the node.
     pub(super) bridge: String,
+    /// The default route that the plugin made.
+    pub(super) route: Option<DefaultRoute>,
+}
+
+impl Netns {
+    /// Removes the links that `keeps` does not keep. Like the kernel, also removes the routes
+    /// through these links.
+    pub(super) fn retain_links(&mut self, keeps: impl Fn(&PodLink) -> bool) {
+        self.links.retain(keeps);
+        let links = &self.links;
+        let exists = |name: &str| links.iter().any(|it| it.link.name == name);
+        self.routes.retain(|route| route.interfaces().all(exists));
+    }
 }
 
 /// A pod as kubelet and the API server know it.
@@ -95,6 +108,8 @@ pub(super) struct SandboxView {
     /// When the ADD succeeded. `None` again after a DEL, a disturbance or a power loss.
     pub(super) attached_since: Option<Duration>,
     pub(super) is_adding: bool,
+    /// Whether the runtime called DEL during the ADD.
+    pub(super) is_raced: bool,
     /// Whether something other than Jackfield has changed the pod's network.
     pub(super) is_disturbed: bool,
 }

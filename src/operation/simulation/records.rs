@@ -1,0 +1,160 @@
+//! What must hold each time that a process gives the lock of a sandbox back: this release and the
+//! previous one can read the record, and the pod's network agrees with the record.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::sync::OnceLock;
+
+use serde_json::Value;
+
+use super::simulated::Simulation;
+use super::world::World;
+use crate::boot::boot_id;
+use crate::golden;
+use crate::journal::{RecordError, Sandbox, record};
+use crate::kernel::DefaultRoute;
+
+/// The keys and steps that this release writes and the previous one does not know. The previous
+/// release skips these keys.
+const NEW: [&str; 4] = [
+    ".attachments[].selection",
+    ".networks",
+    ".change.removed[]",
+    ".change.first_added",
+];
+/// Keys whose content others decide.
+const FOREIGN: [&str; 5] = [
+    "config",
+    "capability_args",
+    "cni_args",
+    "extra_args",
+    "inject",
+];
+
+/// Checks the sandbox of `container`, whose lock the calling process holds.
+pub(super) fn check(sim: &Simulation, container: &str) {
+    let path = sim.place.journal().join("sandboxes");
+    let read = fs::read(path.join(format!("{container}@eth0")));
+    let Ok(bytes) = read else {
+        let mut world = sim.world();
+        let left = left_of(&world, container);
+        world.wrong.extend(left);
+        return;
+    };
+    let conditions = &sim.conditions;
+    let is_disk_good = conditions.disk_faults == 0 && !conditions.has_full_disk;
+    let is_whole = is_disk_good && conditions.kills == 0 && conditions.power_loss.is_none();
+    let wrong = match Sandbox::replay(&bytes) {
+        Ok(sandbox) if sandbox.is_torn && is_whole => Some("is torn".to_owned()),
+        Ok(sandbox) => unknown_key(&bytes).or_else(|| wrong_routes(sim, container, &sandbox)),
+        Err(RecordError::CutOff) if !is_whole => None,
+        Err(_) if conditions.power_loss.is_some() => None,
+        Err(cause) => Some(cause.to_string()),
+    };
+    if let Some(wrong) = wrong {
+        let mut world = sim.world();
+        world.breaks(format!("{container}: record and pod: {wrong}"));
+    }
+}
+
+/// What is left of a sandbox without a record.
+fn left_of(world: &World, container: &str) -> Option<String> {
+    let is_lost = world.forgotten.contains(container) || world.damaged.contains(container);
+    let view = world.sandboxes.get(container)?;
+    if is_lost || view.is_disturbed || world.given_up.contains(container) {
+        return None;
+    }
+    let netns = world.netns.get(&view.netns)?;
+    let links = netns.links.iter().map(|it| it.link.name.clone());
+    let routes = netns.routes.iter().map(ToString::to_string);
+    let leases = world.leases.keys().filter(|key| key.1 == container);
+    let leases = leases.map(|(network, ..)| format!("lease on {network}"));
+    let left: Vec<String> = links.chain(routes).chain(leases).collect();
+    (!left.is_empty()).then(|| format!("{container} has no record, but has {left:?}"))
+}
+
+/// The first key of a record that the previous release does not know.
+fn unknown_key(bytes: &[u8]) -> Option<String> {
+    static KNOWN: OnceLock<BTreeSet<String>> = OnceLock::new();
+    let known = KNOWN.get_or_init(|| {
+        let mut known = keys(&golden::previous("sandbox"));
+        known.extend(NEW.map(str::to_owned));
+        known
+    });
+    let mut keys = keys(bytes).into_iter();
+    let unknown = keys.find(|key| !known.contains(key))?;
+    Some(format!("the previous release does not know {unknown}"))
+}
+
+/// The paths of the values in all lines of a record.
+fn keys(mut bytes: &[u8]) -> BTreeSet<String> {
+    let mut keys = BTreeSet::new();
+    while let Some(line) = record::next_line(&mut bytes) {
+        let line: Value = serde_json::from_slice(line).unwrap();
+        collect(&line, String::new(), &mut keys);
+    }
+    keys
+}
+
+fn collect(value: &Value, path: String, keys: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(object) => {
+            for (key, value) in object {
+                let path = format!("{path}.{key}");
+                match FOREIGN.contains(&key.as_str()) {
+                    true => drop(keys.insert(path)),
+                    false => collect(value, path, keys),
+                }
+            }
+        }
+        Value::Array(array) => {
+            for value in array {
+                collect(value, format!("{path}[]"), keys);
+            }
+        }
+        Value::String(step) if path.is_empty() => drop(keys.insert(step.clone())),
+        _ => drop(keys.insert(path)),
+    }
+}
+
+/// Compares the default routes of a running pod with those that its plan wants: those through the
+/// gateways that an attachment requests, or else those that the plugins made.
+fn wrong_routes(sim: &Simulation, container: &str, sandbox: &Sandbox) -> Option<String> {
+    let header = &sandbox.header;
+    let owed = sim.place.journal().join("owed");
+    let is_settled = sandbox.complete
+        && !sandbox.is_torn
+        && header.boot == boot_id()
+        && header.change.is_none()
+        && !owed.join(format!("{container}@eth0")).exists();
+    let world = sim.world();
+    let view = world.sandboxes.get(container)?;
+    let netns = world.netns.get(&view.netns)?;
+    // A DEL that was killed may have changed routes.
+    let is_kept = view.attached_since.is_some() || view.is_adding && !view.is_raced;
+    // If the record of a detached sandbox cannot be removed, it stays.
+    let links = world.links(&view.netns);
+    let pairs = || header.attachments.iter().zip(&sandbox.progress);
+    let mut owed = pairs().filter(|(_, progress)| progress.is_owed());
+    let is_attached = owed.all(|(it, _)| links.iter().any(|link| link.name == it.ifname.as_str()));
+    if !is_settled || !is_kept || view.is_disturbed || !is_attached {
+        return None;
+    }
+    let made = netns.links.iter().filter_map(|it| it.route.as_ref());
+    let mut wanted = BTreeSet::new();
+    for (attachment, _) in pairs().filter(|(_, progress)| progress.is_owed()) {
+        if let Some(gateways) = &attachment.default_route {
+            let ifname = attachment.ifname.to_string();
+            wanted.insert((ifname, gateways.first().copied()));
+        }
+    }
+    let way = |route: &DefaultRoute| {
+        let hop = &route.next_hops[0];
+        (hop.interface.clone().unwrap_or_default(), hop.gateway)
+    };
+    if wanted.is_empty() {
+        wanted.extend(made.map(way));
+    }
+    let found: BTreeSet<_> = netns.routes.iter().map(way).collect();
+    (wanted != found).then(|| format!("the default routes are {found:?} instead of {wanted:?}"))
+}
