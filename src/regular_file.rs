@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_is_not_followed() {
+    fn read_untrusted_follows_no_link() {
         let link = |path: &Path| symlink("/proc/self/cmdline", path).unwrap();
         assert_eq!(refusal(link), "a symbolic link");
         let dangling = |path: &Path| symlink("/nonexistent", path).unwrap();

@@ -29,9 +29,10 @@ const BUSY: Duration = Duration::from_secs(1);
 const LEAST: Duration = Duration::from_secs(1);
 /// While GC detaches sandboxes, it reserves a quarter of its time for the networks.
 const KEPT: u32 = 4;
-/// Changes of running pods must end within a quarter of the time.
+/// GC waits up to a quarter of its time for changes of running pods to end.
 const WAITING: u32 = 4;
-/// The cluster must return the administrator's networks within a quarter of the remaining time.
+/// GC waits up to a quarter of the remaining time for the cluster to return the administrator's
+/// networks.
 const ASKING: u32 = 4;
 
 /// The outcome of a GC.

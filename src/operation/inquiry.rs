@@ -52,8 +52,8 @@ impl Inquiry {
     }
 
     /// Returns the question for the cluster. Returns `None` if the call needs neither the agent nor
-    /// the API server. For that, [`are_on_disk`] must be true for the node configuration, and the
-    /// call must either have no pod or pass annotations that select no network.
+    /// the API server. This is the case if [`are_on_disk`] is true for the node configuration, and
+    /// the call either has no pod or passes annotations that select no network.
     pub(super) fn question(&self, context: &Context<'_>, patience: Duration) -> Option<Question> {
         let config = &context.request.config;
         let selects_nothing = self.annotations == Some(PodAnnotations::default());

@@ -315,7 +315,7 @@ fn a_generated_name_gives_way_to_a_requested_one() {
 // clause: NPWG-1.3 §3.4.1 otherwise
 // clause: NPWG-1.3 §3.2 no keys: a network that the node knows by that name
 #[test]
-fn a_definition_is_its_own_configuration_else_one_on_disk_else_nothing() {
+fn a_definition_uses_its_own_configuration_else_one_on_disk_else_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
     file("00-broken.conflist", "{");
@@ -849,7 +849,7 @@ fn a_request_goes_to_a_plugin_that_declares_it_or_fails() {
 }
 
 #[test]
-fn undeclared_addresses_go_as_arguments_with_undeclared_args() {
+fn undeclared_addresses_go_into_cni_args_with_undeclared_args() {
     let story = story()
         .macvlan("pods/net", &[])
         .node("undeclared", json!("args"));
@@ -871,7 +871,7 @@ fn undeclared_addresses_go_as_arguments_with_undeclared_args() {
 /// Multus passes addresses as capability arguments and in CNI_ARGS. Some plugins declare a
 /// capability but read CNI_ARGS.
 #[test]
-fn addresses_go_by_variables_too_with_undeclared_args() {
+fn declared_addresses_go_into_cni_args_too_with_undeclared_args() {
     let story = story().node("undeclared", json!("args"));
     for (key, value, variable, text) in [
         (
@@ -929,7 +929,7 @@ fn the_pods_cni_args_stay_as_written() {
 }
 
 #[test]
-fn args_without_room_for_the_pods_are_refused_before_anything_runs() {
+fn args_that_cannot_take_the_pods_cni_args_are_refused_before_anything_runs() {
     let story = |args: Value| {
         story()
             .define("pods/net", Some(json!({"type": "macvlan", "args": args})))

@@ -76,7 +76,7 @@ pub struct NodeConfig {
     /// `invalidAnnotation`: `true` for `fail`.
     pub fail_invalid_annotation: bool,
     /// `verify`: the strictness for the values that the pod requested, for the pod's device, and
-    /// for values that only the plugins of a further network reported.
+    /// for values that only the plugins of a network other than the cluster network reported.
     pub verify: Strictness,
     /// `verifyCluster`: the strictness for values of the cluster network that only its plugins
     /// reported.

@@ -134,8 +134,8 @@ pub enum SetupError {
     },
     /// The manifest is missing, although an installation replaced a file.
     #[error(
-        "{kept} is the only copy of a replaced file, and the manifest with the path of that file is \
-         missing"
+        "{kept} is the only copy of a replaced file, and the manifest, which names the original \
+         path of that file, is missing"
     )]
     NoManifest {
         /// The only copy of the file.
@@ -161,7 +161,7 @@ pub enum SetupError {
     #[error("{}", .0.words())]
     Journal(#[from] JournalError),
     /// The journal has damaged records, whose pods may still be attached.
-    #[error("{first}: a damaged record, one of {count}, whose pod may still be attached")]
+    #[error("{first}: the record is damaged (one of {count}), and its pod may still be attached")]
     DamagedRecords {
         /// One of the files.
         first: PathBuf,
@@ -331,13 +331,13 @@ impl Problem for SetupError {
                 return Some(format!("{}, then restart this installer", drift.remedy()));
             }
             SetupError::Manifest { .. } => {
-                "restore the file; or move the files in the folder before/, which is next to the \
-                 manifest, back to their original paths, remove the folder of the manifest, then \
-                 install again"
+                "restore the file from a backup; without a backup, move the files in \
+                 .jackfield/before/ back to their original paths, remove the folder .jackfield, \
+                 then run install again"
             }
             SetupError::NoManifest { folder, .. } => {
                 return Some(format!(
-                    "move it back to its original path and remove {}, then run this again",
+                    "move the copy back to the original path and remove {}, then run this again",
                     folder.display()
                 ));
             }
@@ -348,8 +348,9 @@ impl Problem for SetupError {
             SetupError::Journal(cause) => return cause.remedy(),
             SetupError::InstalledConf(_) | SetupError::Retire(_) => return None,
             SetupError::DamagedRecords { .. } => {
-                "nothing was changed: delete its pod, so that the DEL detaches as much as possible, \
-                 then run uninstall again; or delete the record too, with uninstall --force"
+                "uninstall has changed nothing; delete the pod of each damaged record, so that its \
+                 DEL detaches as much as possible, then run uninstall again; to discard the \
+                 damaged records instead, run uninstall --force"
             }
             SetupError::InContainer { binary, .. } => {
                 return Some(format!(

@@ -128,8 +128,8 @@ pub enum Notice {
     BinaryStays(PathBuf),
     /// The uninstall ignores damaged records, because `--force` is set.
     #[error(
-        "{first}: a damaged record, one of {count}, whose pod may still be attached; its devices \
-         and addresses stay as they are"
+        "{first}: the record is damaged (one of {count}), and its pod may still be attached; \
+         uninstall leaves the pod's devices and addresses as they are"
     )]
     DamagedRecords {
         /// One of the files.

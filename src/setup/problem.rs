@@ -138,7 +138,7 @@ impl Drift {
                 "set cni.exclusive to false in Cilium's values"
             }
             Drift::NotFirst { .. } => {
-                "rename that file, or let the runtime read a directory of its own"
+                "rename the file that comes first, or let the runtime read a directory of its own"
             }
             Drift::OtherNetwork { .. } => "let only one network write to this directory",
             _ => "find and stop the program that changes it",
@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn problems_of_files_and_networks_have_their_words() {
+    fn each_problem_of_a_file_or_network_has_its_message() {
         let no_name = || ConfFileProblem::NoName;
         let lines = [
             (
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn drift_has_its_words_and_a_remedy() {
+    fn drift_has_a_message_and_a_remedy() {
         let stop = "find and stop the program that changes it";
         let renamed = |to: &str| Drift::Renamed {
             file: "/a".into(),
@@ -211,7 +211,7 @@ mod tests {
                     ours: "b".to_owned(),
                 },
                 "/a comes before b",
-                "rename that file, or let the runtime read a directory of its own",
+                "rename the file that comes first, or let the runtime read a directory of its own",
             ),
             (
                 Drift::OtherNetwork {

@@ -34,13 +34,13 @@ impl Finding {
 /// How much a finding matters, from the lightest to the heaviest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Weight {
-    /// It is worth an event, but does not prove that the attachment contradicts a request or an
-    /// answer.
+    /// It is worth an event, but does not prove that the attachment contradicts a request or a
+    /// delegate's result.
     Warning,
-    /// It contradicts a delegate's answer.
+    /// It contradicts only a delegate's result.
     Answered,
     /// It contradicts the pod's request, the definition or kubelet's allocation. The configured
-    /// strictness for delegates' answers does not apply to such a finding.
+    /// strictness for delegates' results does not apply to such a finding.
     Requested,
 }
 

@@ -6,7 +6,7 @@ use crate::cni::{CniResult, Interface, InterfaceName};
 use crate::npwg::RequestedIp;
 use crate::plan::Requested;
 
-/// An attachment as intended: the pod's request, the delegates' answer and the allocated device.
+/// An attachment as intended: the pod's request, the delegates' result and the allocated device.
 #[derive(Clone, Copy, Debug)]
 pub struct Intended<'a> {
     /// The interface's name: `CNI_IFNAME` of the ADD.
@@ -40,7 +40,7 @@ pub enum Masters<'a> {
 }
 
 impl<'a> Intended<'a> {
-    /// Returns the answer's entry for this interface: the entry with its name, otherwise the first
+    /// Returns the result's entry for this interface: the entry with its name, otherwise the first
     /// entry in the sandbox.
     pub(super) fn interface(&self) -> Option<&'a Interface> {
         let result = self.answered?;
@@ -51,7 +51,7 @@ impl<'a> Intended<'a> {
         result.interfaces.iter().find(named).or_else(first)
     }
 
-    /// Returns the IP addresses that the answer assigns to this interface.
+    /// Returns the IP addresses that the result assigns to this interface.
     ///
     /// An address without a valid interface index belongs to this interface, because results before
     /// 0.3.0 have only one interface and no index (CNI 1.1.0 §5 "Add Success").
@@ -67,7 +67,7 @@ impl<'a> Intended<'a> {
                     (Some(interface), Some(ours)) => {
                         interface.sandbox.is_some() && interface.name == ours.name
                     }
-                    // The answer has no entry for this interface, and the index may name a host
+                    // The result has no entry for this interface, and the index may name a host
                     // interface.
                     (Some(interface), None) => interface.sandbox.is_some(),
                     (None, _) => true,
@@ -76,7 +76,7 @@ impl<'a> Intended<'a> {
             .map(|(_, ip)| ip.address)
     }
 
-    /// Returns the source of an address: the request, otherwise the answer. [`None`] if neither
+    /// Returns the source of an address: the request, otherwise the result. [`None`] if neither
     /// contains the address.
     pub(super) fn source_of(&self, address: IpNet) -> Option<super::Source> {
         let asked = |ip: &RequestedIp| ip.addr() == address.addr();

@@ -61,7 +61,7 @@ impl Judgement<'_> {
         self.duplicates(link, observed);
     }
 
-    /// Judges an attachment without an interface. The delegate's answer is then the only evidence.
+    /// Judges an attachment without an interface. The delegate's result is then the only evidence.
     /// It is enough only for a device in user space.
     fn absent(&mut self) {
         if self.intended.in_user_space {
@@ -109,7 +109,7 @@ impl Judgement<'_> {
         None
     }
 
-    /// Returns the answered hardware address. An invalid address becomes a finding.
+    /// Returns the hardware address in the result. An invalid address becomes a finding.
     fn answered_mac(&mut self) -> Option<RequestedMac> {
         let text = self.intended.interface()?.mac.as_deref()?;
         let read = hardware::parse(text);
@@ -121,8 +121,8 @@ impl Judgement<'_> {
         read.filter(|mac| !matches!(mac, RequestedMac::Ethernet(mac) if mac.is_zero()))
     }
 
-    /// Returns the expected hardware addresses: the requested address, and the answered address if
-    /// it differs.
+    /// Returns the expected hardware addresses: the requested address, and the address in the
+    /// result if it differs.
     fn expected_macs(&mut self) -> impl Iterator<Item = (Source, RequestedMac)> + use<> {
         let requested = self.intended.requested.mac;
         let answered = self.answered_mac().filter(|mac| Some(*mac) != requested);

@@ -30,9 +30,9 @@ const PAUSES: [Duration; 2] = [Duration::from_millis(5), Duration::from_millis(5
 /// Reads the interface of an attachment. Waits while the kernel checks the interface's addresses
 /// for duplicates (RFC 4862 §5.4), until `deadline` at the latest.
 ///
-/// Waits only for requested and answered addresses. Waiting for a link-local address that was not
-/// requested would delay every pod by more than a second. Without a carrier, the kernel does not
-/// check addresses, so there is no wait.
+/// Waits only for addresses that the pod requested or the delegate returned. Waiting for the
+/// kernel's link-local address as well would delay every pod by more than a second. Without a
+/// carrier, the kernel does not check addresses, so there is no wait.
 ///
 /// # Errors
 /// [`KernelError`] when the kernel refuses or does not answer.

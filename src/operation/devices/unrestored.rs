@@ -8,7 +8,7 @@ use crate::operation::Context;
 /// Returns the unrestored devices in the journal. Leaves out devices that have their earlier state
 /// again, were recreated, or no longer exist. If the kernel does not answer, leaves out none.
 #[must_use]
-pub fn otherwise(context: &Context<'_>) -> Vec<Unrestored> {
+pub fn still_unrestored(context: &Context<'_>) -> Vec<Unrestored> {
     let mut kept = context.host.journal.all_unrestored();
     let addresses: Vec<_> = kept.iter().map(|it| it.before.device).collect();
     if addresses.is_empty() {

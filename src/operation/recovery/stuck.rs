@@ -54,8 +54,9 @@ pub(in crate::operation) fn settle(
     if progress.failed_at.is_none() || !is_refusal(&debt) {
         return Err(debt);
     }
-    if let Some(today) = of_today(context, attachment, sandbox.header.pod.as_ref())
-        && detach_one(context, sandbox, &today, progress, netns).is_ok()
+    let pod = sandbox.header.pod.as_ref();
+    if let Some(current) = with_current_configuration(context, attachment, pod)
+        && detach_one(context, sandbox, &current, progress, netns).is_ok()
     {
         context.note(Note::DetachedByCurrentConfiguration(attachment.place()));
         return Ok(());
@@ -83,9 +84,9 @@ fn is_refusal(debt: &Failure) -> bool {
 }
 
 /// Returns the attachment with the current configuration of its network, if that configuration
-/// differs from the recorded one and has the same CNI name and the same plugins. Another name or
-/// other plugins could not free the resources that the recorded plugins allocated.
-fn of_today(
+/// differs from the recorded one, but has the recorded CNI name and the recorded plugins. With
+/// another name or other plugins, a DEL could not free the resources that the ADD allocated.
+fn with_current_configuration(
     context: &Context<'_>,
     attachment: &Attachment,
     pod: Option<&PodName>,

@@ -32,7 +32,7 @@ pub(super) fn room(length: usize) -> usize {
 }
 
 impl NestedPlugin {
-    /// A configuration of its own.
+    /// A configuration that is not part of the configuration around it.
     pub(super) fn new(config: RawObject) -> NestedPlugin {
         NestedPlugin {
             config,

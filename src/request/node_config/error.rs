@@ -28,7 +28,7 @@ pub enum NodeConfigError {
     Value {
         /// The path of the key, including the keys of the enclosing objects.
         key: String,
-        /// The value, shortened. For a list that is too long, the number of its elements.
+        /// The value, shortened. For a list of too many networks, only their number.
         value: String,
         /// What is wrong.
         #[source]
@@ -55,7 +55,7 @@ pub enum ValueError {
     #[error("use one of {}", .0.join(", "))]
     Choice(Vec<&'static str>),
     /// A list of networks is too long.
-    #[error("that is the number of networks; list at most {MAX_DEFAULT_NETWORKS}")]
+    #[error("it is too long; name at most {MAX_DEFAULT_NETWORKS}")]
     TooMany,
     /// The name of a network is empty.
     #[error("a name is empty; name a definition or a configuration on disk")]

@@ -46,7 +46,11 @@ impl<'a> Keys<'a> {
 
     fn check_count(&self, key: &str, count: usize) -> Result<(), NodeConfigError> {
         if count > MAX_DEFAULT_NETWORKS {
-            return Err(self.invalid(key, &count.to_string(), ValueError::TooMany));
+            return Err(self.invalid(
+                key,
+                &format!("a list of {count} networks"),
+                ValueError::TooMany,
+            ));
         }
         Ok(())
     }

@@ -12,7 +12,7 @@ use crate::kernel::devices_in_all_namespaces;
 use crate::kubelet;
 use crate::operation::Context;
 use crate::operation::devices::orphans::orphans;
-use crate::operation::devices::unrestored::otherwise;
+use crate::operation::devices::unrestored::still_unrestored;
 use crate::operation::examine::Examined;
 
 /// The plugin that moves an RDMA device into the pod's network namespace.
@@ -68,7 +68,7 @@ fn orphaned(context: &Context<'_>, findings: &mut Findings<'_>) {
 
 /// Finds devices that no DEL could restore.
 fn unrestored(context: &Context<'_>, findings: &mut Findings<'_>) {
-    for device in otherwise(context) {
+    for device in still_unrestored(context) {
         let pod = device
             .pod
             .map_or_else(|| "a pod".to_owned(), |pod| format!("pod {pod}"));

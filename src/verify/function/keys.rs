@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn vf_admin_state_that_a_plugin_would_read_otherwise_is_refused() {
+    fn vf_admin_state_that_a_plugin_would_misread_is_refused() {
         for (key, values) in [
             (
                 "spoofchk",

@@ -35,7 +35,7 @@ fn lines(intended: &IntendedFunction, found: &VfState) -> Vec<String> {
 }
 
 #[test]
-fn vf_admin_state_as_the_definition_sets_it_is_the_proof() {
+fn vf_admin_state_that_matches_the_definition_has_no_finding() {
     let keys = r#","mac":"02:11:22:33:44:55","vlan":100,"vlanQoS":3,"vlanProto":"802.1q",
         "spoofchk":"off","trust":"on","link_state":"enable","max_tx_rate":200,"min_tx_rate":0"#;
     assert_eq!(lines(&intended(keys), &seen()), [""; 0]);
@@ -98,7 +98,7 @@ fn vf_admin_state_that_the_driver_does_not_report_is_skipped() {
 }
 
 #[test]
-fn vf_guids_are_the_requested_ones_of_node_and_port() {
+fn vf_node_guid_and_port_guid_must_be_the_requested_guid() {
     let requested = Requested {
         guid: Some("02:00:00:00:00:00:00:07".parse().unwrap()),
         ..Requested::default()
@@ -122,7 +122,7 @@ fn vf_guids_are_the_requested_ones_of_node_and_port() {
 }
 
 #[test]
-fn vf_mac_that_the_pod_asks_for_goes_before_the_definitions() {
+fn vf_mac_that_the_pod_requests_overrides_the_definitions() {
     let requested = Requested {
         mac: Some(RequestedMac::Ethernet("02:11:22:33:44:55".parse().unwrap())),
         ..Requested::default()

@@ -14,7 +14,7 @@ use super::*;
 const IPOIB: &str = "80:00:00:49:fe:80:00:00:00:00:00:00:02:c9:03:00:00:02:00:3a";
 const GUID: &str = "02:c9:03:00:00:02:00:3a";
 
-/// A pod's request and a delegate's answer.
+/// A pod's request and a delegate's result.
 #[derive(Default)]
 struct Asked {
     ips: Vec<RequestedIp>,
@@ -55,7 +55,7 @@ impl Asked {
         }
     }
 
-    /// Requests nothing, with this answer.
+    /// No request, and this result of the delegate.
     fn nothing(answer: &str) -> Self {
         Self::default().answered(answer)
     }
@@ -144,7 +144,7 @@ fn infiniband() -> Observed {
     })
 }
 
-/// An answer with a host interface and `net1`. `interface` adds keys to `net1`.
+/// A result with a host interface and `net1`. `interface` adds keys to `net1`.
 fn answer(interface: &str, ips: &str) -> String {
     format!(
         r#"{{"cniVersion":"1.1.0","interfaces":[{{"name":"veth0","mac":"02:00:00:00:00:99"}},

@@ -103,8 +103,8 @@ fn a_damaged_record_keeps_everything_until_its_pod_is_deleted() {
         assert_eq!(outcome.exit, 1, "{outcome}");
         for words in [
             record.to_str().unwrap(),
-            "delete its pod",
-            "nothing was changed",
+            "delete the pod of each damaged record",
+            "uninstall has changed nothing",
         ] {
             assert!(outcome.stderr.contains(words), "{words:?}: {outcome}");
         }

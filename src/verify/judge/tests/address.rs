@@ -53,11 +53,11 @@ fn ips_that_were_answered_are_there_with_their_prefix() {
         let expected = [(Answered, "10.1.1.9/24 was returned")];
         expect(&asked, &seen(), &expected[..findings]);
     }
-    // An address that is both requested and answered gives one finding.
+    // A missing address that the pod requested and the delegate returned gives one finding.
     let both = Asked::ips(&["10.1.1.9"])
         .answered(&answer("", r#"{"interface":1,"address":"10.1.1.9/24"}"#));
     expect(&both, &seen(), &[(Demanded, "10.1.1.9 was requested")]);
-    // The interface's address meets the request, which has no prefix, but not the answer, which has
+    // The interface's address meets the request, which has no prefix, but not the result, which has
     // a different prefix.
     let prefix = Asked::ips(&["10.1.1.5"])
         .answered(&answer("", r#"{"interface":1,"address":"10.1.1.5/16"}"#));
@@ -94,7 +94,7 @@ fn dad_decides_with_a_carrier_and_warns_without() {
             &[(Warning, "no carrier"), (Warning, stuck)],
         );
     }
-    // A duplicate of an address that was neither requested nor answered is a warning.
+    // A duplicate of an address that is neither in the request nor in the result is a warning.
     let nothing = Asked::default();
     expect(
         &nothing,

@@ -35,7 +35,7 @@ fn mac_is_the_requested_and_the_answered_one() {
     let answers = |mac: &str| answer(&format!(r#","mac":"{mac}""#), "");
     let asked = || Asked::mac("02:00:00:00:00:02");
     expect(&asked(), &seen(), &[(Demanded, requested)]);
-    // An answer that repeats the request adds no finding. A different answer adds one.
+    // A result that repeats the request adds no finding. A different result adds one.
     let echo = asked().answered(&answers("02:00:00:00:00:02"));
     expect(&echo, &seen(), &[(Demanded, requested)]);
     let both = asked().answered(&answers("02:00:00:00:00:03"));
