@@ -61,7 +61,7 @@ fn owed(sim: &Simulation) -> Vec<String> {
         let bytes = fs::read(sim.place.journal().join("owed").join(name));
         let is_damaged = serde_json::from_slice::<Value>(&bytes.unwrap_or_default()).is_err();
         let is_changed = world.changed_files.contains(&format!("owed/{name}"));
-        !name.starts_with('.') && !(is_changed && is_damaged)
+        !(name.starts_with('.') || is_changed && is_damaged)
     });
     markers
 }
