@@ -29,8 +29,8 @@ const KILL_GRACE: Duration = Duration::from_secs(1);
 /// still write the rest, for example if the delegate is a wrapper script that pipes its output
 /// through `tee`.
 pub(super) const ORPHAN_GRACE: Duration = Duration::from_millis(250);
-/// How long Jackfield waits only for the end of a process and leaves the output in the pipes. A
-/// delegate usually writes its answer just before it ends. Waking up for the answer too would cost
+/// For this long, Jackfield waits only for a process to exit, and leaves its output in the pipes. A
+/// delegate usually writes its answer just before it exits. Waking up for the answer too would cost
 /// processor time.
 const ONLY_END: Duration = Duration::from_millis(50);
 /// The interval between checks whether a process has exited, on a kernel without process
@@ -87,8 +87,9 @@ struct RunningProcess<'a> {
 /// If the process has ended with an incomplete answer, but its child still has the output open,
 /// this function waits up to [`ORPHAN_GRACE`] for the rest of the answer.
 ///
-/// After a failure, this function kills the rest of the process group. After a success, it does not
-/// kill children, since a plugin may have started a daemon.
+/// After a failure, this function kills the rest of the process group, unless the exit status is
+/// lost: a new process may then have the process ID. After a success, it does not kill children,
+/// since a plugin may have started a daemon.
 ///
 /// The command must not use `pre_exec`, `uid`, `gid` or `groups`. They make the standard library
 /// use `fork` instead of the cheaper `vfork`.

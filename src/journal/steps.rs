@@ -57,7 +57,7 @@ pub struct Header {
 }
 
 impl Header {
-    /// A header of the current boot, in the format of this release. The network namespace,
+    /// A header of the current boot, in the oldest format that can hold the attachments. The network namespace,
     /// CNI_ARGS and the pod are unknown.
     pub fn new(key: &Key, attachments: Vec<Attachment>) -> Header {
         let Key { container, ifname } = key.clone();

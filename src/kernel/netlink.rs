@@ -128,8 +128,8 @@ impl Netlink {
     }
 }
 
-/// Parses `piece` as part of the answer to a read of one object, to a read of a list, and to a
-/// change. Returns the default routes that each of these attempts finds. For [`crate::fuzzing`].
+/// Parses `piece` three times: as part of the answer to a read of one object, to a read of a list,
+/// and to a change. Returns the default routes that each parse finds. For [`crate::fuzzing`].
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) fn default_routes_in(piece: &[u8]) -> [Result<Vec<DefaultRoute>, KernelError>; 3] {
     use super::vf::Functions;

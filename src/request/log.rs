@@ -22,7 +22,7 @@ pub struct Log {
 /// What the log contains; each level includes the previous ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
-    /// The defect of a call that panics.
+    /// The message of a panic.
     Panic,
     /// Failed calls and warnings.
     Error,

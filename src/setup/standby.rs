@@ -1,8 +1,8 @@
 //! `install --watch` on a node whose network is Multus.
 //!
-//! With `--from-multus`, the installer takes the node over as soon as no pod would fail. With
-//! `--back`, it gives the node back to Multus and waits. Each attempt to take over runs in its own
-//! thread, so that a signal can end the installer at once.
+//! With `--from-multus`, the installer takes the node over as soon as the takeover would make no pod
+//! fail. With `--back`, it gives the node back to Multus and waits. Each attempt to take over runs
+//! in its own thread, so that a signal can end the installer at once.
 
 use std::cell::RefCell;
 use std::rc::Rc;

@@ -14,8 +14,8 @@ pub(crate) enum Exposition {
 }
 
 impl Exposition {
-    /// Chooses the format that the header `Accept` prefers. Chooses text for a scraper that names
-    /// neither format, as the client libraries of Prometheus do.
+    /// Chooses the format that the header `Accept` prefers. If the header names neither format,
+    /// chooses text, which is also the choice of Prometheus' client libraries.
     pub(crate) fn parse(accept: &str) -> Exposition {
         let preferences = accept.split(',').filter_map(preference);
         let better = |best: (f32, _), other: (f32, _)| match other.0 > best.0 {

@@ -118,8 +118,8 @@ fn check_limit(key: &'static str, count: usize, limit: usize) -> Result<(), Elem
 /// `portMappings`. In the element itself, skips keys with a period, because these keys belong to
 /// implementations (NPWG 1.3 §4.1.2.1).
 ///
-/// For example, the result tells a user who wrote `proto` instead of `protocol` why the protocol is
-/// TCP.
+/// For example, a message with these keys tells a user who wrote `proto` instead of `protocol` why
+/// the protocol is TCP.
 fn unknown_keys(object: &RawObject, ports: &[RawObject]) -> Vec<String> {
     let is_unknown = |key: &str, known: &[&str]| !known.iter().any(|name| same_key(key, name));
     let keys = object.iter().map(|(key, _)| key);

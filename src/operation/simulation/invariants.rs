@@ -1,4 +1,4 @@
-//! What must hold after a world: nothing is left on the node and in the journal.
+//! What must hold at the end of a simulated world: nothing is left on the node or in the journal.
 
 use std::fs;
 use std::path::Path;

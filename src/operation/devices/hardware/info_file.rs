@@ -22,7 +22,7 @@ use crate::plan::{Attachment, Reason};
 /// hardware, or its socket is missing.
 pub type InfoFileError = Box<dyn Error + Send + Sync>;
 
-/// The content of an attachment's device-info file after the plugins have run.
+/// What Jackfield knows about an attachment's device after the plugins have run.
 #[derive(Debug, Default)]
 pub(in crate::operation) struct Told {
     /// The `device-info` of network-status (NPWG 1.3 §5.3.7).
@@ -39,8 +39,9 @@ impl Hardware<'_> {
         completed.map_err(|error| Reason::DeviceInfo(SharedError::new(error)))
     }
 
-    /// Returns the device-info for the plugins. This is the unchanged file of the device plugin,
-    /// because DEVINFO 1.1.0 §5.1.2 allows no additions before the plugins have run. If there is no
+    /// Returns the device-info for the plugins. This is the file of the device plugin without
+    /// facts about the hardware, because DEVINFO 1.1.0 §5.1.2 allows no additions before the plugins
+    /// have run. If there is no
     /// such file, builds the device-info from the hardware.
     fn for_plugins(&self, device: &AllocatedDevice) -> Result<Option<DeviceInfo>, Reason> {
         let given = self.device_plugins_file(device)?;
