@@ -67,7 +67,7 @@ pub struct PciInfo {
     pub pci_address: PciAddress,
     /// The character device of DPDK's exceptional path.
     pub vhost_net: Option<AbsolutePath>,
-    /// The RDMA devices. Files have commas between them, as device plugins write them.
+    /// The RDMA devices. In a file, commas separate the devices, as device plugins write the list.
     pub rdma_devices: Vec<DeviceName>,
     /// The physical function.
     pub pf_pci_address: Option<PciAddress>,
@@ -82,9 +82,11 @@ pub struct PciInfo {
 pub struct VdpaInfo {
     /// The device's name on the vDPA bus.
     pub parent_device: DeviceName,
-    /// Who uses the device.
+    /// The driver through which the device is used: `vhost` for a user-space program, `virtio` for
+    /// the kernel.
     pub driver: VdpaDriver,
-    /// The path at which the device is opened.
+    /// The path of the device: its character device for `vhost`, its directory in sysfs for
+    /// `virtio`.
     pub path: AbsolutePath,
     /// The PCI function behind the vDPA device.
     pub pci_address: Option<PciAddress>,

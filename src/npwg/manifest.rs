@@ -6,7 +6,8 @@ use thiserror::Error;
 use super::object_ref::{ObjectRef, ObjectRefError};
 use super::requested_ip::RequestedIpError;
 
-/// An object as JSON. A key with the value `null` counts as absent, and so does an empty string.
+/// An object as JSON. A key with the value `null` counts as absent. Where a string is expected, an
+/// empty string also counts as absent.
 #[derive(Clone, Copy)]
 pub(crate) struct Manifest<'a>(pub(crate) &'a Value);
 

@@ -23,8 +23,8 @@ pub struct Rule {
     pub types: Vec<String>,
     /// The definitions that pods may select, as `namespace/name`.
     pub networks: Vec<String>,
-    /// Keys that neither a list, nor a plugin's configuration, nor the pod's `cni-args` may
-    /// contain, such as `ipam.dataDir` or `sysctl`.
+    /// Keys that a network configuration list, a plugin's configuration and the pod's `cni-args`
+    /// must not contain, such as `ipam.dataDir` or `sysctl`.
     pub deny_keys: Vec<String>,
     /// Whether the rule has `dynamicAttachment: false`. A changed annotation then does not change
     /// the networks of a running pod.

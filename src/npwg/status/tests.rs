@@ -187,7 +187,7 @@ fn keys_and_entries_of_other_writers_survive() {
     );
 }
 
-/// The new sandbox of the pod has other networks than the earlier sandbox. One network has a
+/// The new sandbox of the pod has fewer networks than the earlier sandbox. One network has a
 /// different interface.
 #[test]
 fn entries_of_an_earlier_sandbox_are_dropped_and_those_of_others_survive() {

@@ -13,8 +13,8 @@ use crate::cni::{self, Verb};
 use crate::delegate::{DelegateCall, DelegateError, DelegateExec, LastLine};
 
 impl Process {
-    /// Returns when this process ran its first delegate for `container`. Returns the current time
-    /// if this is the first one.
+    /// Returns the time at which this process ran its first delegate for `container`. Returns the
+    /// current time if the process has run none yet.
     pub(super) fn begun(&self, container: &str) -> Duration {
         let mut begun = self.begun.borrow_mut();
         if let Some((_, since)) = begun.iter().find(|(known, _)| known == container) {
