@@ -172,7 +172,7 @@ impl ApiError {
     }
 
     /// Returns how long to wait before a retry, if the API server specifies a time (429, 503). The
-    /// longest time is [`LONGEST_RETRY_AFTER`].
+    /// longest time is five minutes.
     pub fn retry_after(&self) -> Option<Duration> {
         let details = self.refusal()?.details.as_ref()?;
         let seconds = u64::from(details.retry_after_seconds);
