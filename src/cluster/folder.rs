@@ -3,6 +3,7 @@
 
 mod status;
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -29,12 +30,18 @@ const CENSUS_WITHIN: Duration = Duration::from_secs(30);
 #[derive(Debug)]
 pub struct Folder {
     path: PathBuf,
+    /// What a census has read. The caller of a census asks about each object in it. Reading the
+    /// folder again for each question would take time that grows with the square of the objects.
+    of_census: OnceCell<Manifests>,
 }
 
 impl Folder {
     /// Creates a cluster from the folder `path`. Reads nothing yet.
     pub fn new(path: PathBuf) -> Folder {
-        Folder { path }
+        Folder {
+            path,
+            of_census: OnceCell::new(),
+        }
     }
 
     /// Returns this folder as a [`Place`] for messages about missing objects.
@@ -70,12 +77,19 @@ impl Folder {
 
 impl Cluster for Folder {
     fn ask(&self, question: &Question, until: Instant) -> Result<Answer, ClusterError> {
-        let manifests = Manifests::read(&self.path, until)?;
+        let current;
+        let manifests = match self.of_census.get() {
+            Some(manifests) => manifests,
+            None => {
+                current = Manifests::read(&self.path, until)?;
+                &current
+            }
+        };
         let mut answer = Answer::default();
         let mut wanted = question.networks.clone();
         if let Some(name) = &question.pod {
-            let unknown = || ClusterError::UnknownPod(name.to_string(), self.place(&manifests));
-            let mut pod = find_pod(&manifests, name)?.ok_or_else(unknown)?;
+            let unknown = || ClusterError::UnknownPod(name.to_string(), self.place(manifests));
+            let mut pod = find_pod(manifests, name)?.ok_or_else(unknown)?;
             if let Some(given) = &question.annotations {
                 pod.annotations = given.clone();
             }
@@ -87,7 +101,7 @@ impl Cluster for Folder {
             wanted.extend(named);
             for claim in pod.annotations.claims(&name.namespace, question.dialect) {
                 let name = (name.namespace.as_str(), claim.as_str());
-                let found = self.object(&manifests, CLAIM, name, IpamClaim::from_json);
+                let found = self.object(manifests, CLAIM, name, IpamClaim::from_json);
                 answer.claims.push((claim, found));
             }
             answer.pod = Some(pod);
@@ -95,7 +109,7 @@ impl Cluster for Folder {
         for object in wanted {
             if answer.definition(&object).is_none() {
                 let name = (object.namespace(), object.name());
-                let found = self.object(&manifests, DEFINITION, name, Definition::from_json);
+                let found = self.object(manifests, DEFINITION, name, Definition::from_json);
                 answer.definitions.push((object, found));
             }
         }
@@ -104,7 +118,7 @@ impl Cluster for Folder {
     }
 
     /// Lists the pods in the folder as pods of `node`. Leaves out pods that use the host's network.
-    /// Always lists the definitions too.
+    /// Always lists the definitions too. Later questions get answers from the same manifests.
     fn census(&self, node: &str, _: bool) -> Result<Census, ClusterError> {
         let manifests = Manifests::read(&self.path, Instant::now() + CENSUS_WITHIN)?;
         let mut census = Census {
@@ -130,6 +144,8 @@ impl Cluster for Folder {
                 }
             }
         }
+        // The manifests of an earlier census stay.
+        let _ = self.of_census.set(manifests);
         Ok(census)
     }
 
@@ -166,4 +182,42 @@ fn find_pod(manifests: &Manifests, name: &PodName) -> Result<Option<Pod>, Cluste
         devices: devices.unwrap_or_default(),
         ..PodView::from(object).to_pod(None)
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn definitions(names: &[&str]) -> String {
+        let manifest = |name| {
+            format!(
+                r#"{{"kind":"NetworkAttachmentDefinition","metadata":{{"name":"{name}"}},"spec":{{"config":"{{}}"}}}}"#
+            )
+        };
+        names.iter().map(manifest).collect()
+    }
+
+    #[test]
+    fn questions_after_a_census_do_not_read_the_folder_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("all.json");
+        std::fs::write(&file, definitions(&["a", "b"])).unwrap();
+        let folder = Folder::new(dir.path().to_owned());
+        let until = Instant::now() + Duration::from_secs(60);
+        let is_found = |name: &str| {
+            let object = ObjectRef::new("default", name).unwrap();
+            let question = Question {
+                networks: vec![object.clone()],
+                ..Question::default()
+            };
+            let answer = folder.ask(&question, until).unwrap();
+            answer.definition(&object).unwrap().is_ok()
+        };
+        assert!(is_found("a") && !is_found("c"));
+        std::fs::write(&file, definitions(&["a", "b", "c"])).unwrap();
+        assert!(is_found("c"), "without a census, each question reads");
+        assert_eq!(folder.census("node", true).unwrap().definitions.len(), 3);
+        std::fs::remove_file(&file).unwrap();
+        assert!(is_found("a") && is_found("b") && is_found("c"));
+    }
 }

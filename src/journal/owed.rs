@@ -19,7 +19,7 @@ const FIRST_WAIT: u64 = 1;
 /// The longest wait between two attempts.
 const LONGEST_WAIT: Duration = Duration::from_secs(600);
 /// The maximum number of markers that a search for a due retry reads.
-const LOOKED_AT: usize = 64;
+const LOOKED_AT: usize = 16;
 /// The folder of the markers.
 const FOLDER: &str = "owed";
 

@@ -32,6 +32,8 @@ fn a_script_that_is_called_wrongly_says_how_it_is_called() {
         ("scripts/image", &["--name"]),
         ("scripts/image", &["riscv64=x"]),
         ("scripts/bench", &["--peer"]),
+        ("scripts/growth", &["--picture"]),
+        ("scripts/growth", &["--binary", "missing"]),
         ("scripts/fuzz", &["--seconds"]),
         ("scripts/soak", &["--pods", "many"]),
         ("scripts/soak", &["--cluster", "node"]),

@@ -1,5 +1,9 @@
 //! Finds pods' network namespaces that have interfaces but no record.
 
+use std::collections::HashSet;
+use std::ffi::OsStr;
+use std::path::Path;
+
 use super::Findings;
 use crate::journal::survey::Surveyed;
 use crate::kernel::{ContainerNetns, container_namespaces};
@@ -14,13 +18,12 @@ pub(super) fn look(paths: &HostPaths, records: &[Surveyed], findings: &mut Findi
     let Some(installed) = installed.filter(|seconds| *seconds > 0) else {
         return;
     };
+    let headers = || records.iter().map(|record| &record.sandbox.header);
+    let ids: HashSet<&str> = headers().map(|it| it.netns_id.as_str()).collect();
+    let names = headers().filter_map(|it| Path::new(&it.netns).file_name());
+    let names: HashSet<&OsStr> = names.collect();
     let is_on_record = |netns: &ContainerNetns| {
-        let id = netns.id.to_string();
-        let path = format!("/{}", netns.name);
-        records.iter().any(|record| {
-            let header = &record.sandbox.header;
-            header.netns_id == id || header.netns.ends_with(&path)
-        })
+        ids.contains(netns.id.to_string().as_str()) || names.contains(OsStr::new(&netns.name))
     };
     let is_lost = |netns: &ContainerNetns| {
         u64::try_from(netns.made).is_ok_and(|made| made > installed)

@@ -40,12 +40,15 @@ fn call() -> io::Result<String> {
     io::stdin().read_to_end(&mut configuration)?;
     let of =
         |name: &str| env::var(name).map_err(|_| io::Error::other(format!("{name} is not set")));
-    let (verb, name, netns) = (of("CNI_COMMAND")?, of("CNI_IFNAME")?, of("CNI_NETNS")?);
+    let verb = of("CNI_COMMAND")?;
+    if !matches!(verb.as_str(), "ADD" | "DEL") {
+        return Ok(String::new());
+    }
+    let (name, netns) = (of("CNI_IFNAME")?, of("CNI_NETNS")?);
     let ready = format!("ready-{name}");
     let (from, to) = match verb.as_str() {
         "ADD" => (&ready, &name),
-        "DEL" => (&name, &ready),
-        _ => return Ok(String::new()),
+        _ => (&name, &ready),
     };
     enter(&File::open(&netns)?)?;
     rename(from, to)?;
