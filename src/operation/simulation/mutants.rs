@@ -96,12 +96,15 @@ impl Mutant {
             // The turn matters if two calls find the same stale link. Such a link stays if a disk
             // fails to remove it.
             Mutant::FreeTurn => Conditions {
-                pods: 40,
+                pods: 100,
                 at_once: 30,
                 steadiness: 0,
                 step: Duration::from_millis(1),
                 disk_faults: 30,
                 has_one_mac: true,
+                delegate_faults: 0,
+                cluster_faults: 0,
+                disturbances: 0,
                 kills: 0,
                 ..quiet
             },

@@ -126,7 +126,7 @@ impl Life<'_> {
             if self.chance(chance) {
                 element["mac"] = format!("02:00:00:00:00:0{}", self.sim.below(macs)).into();
             }
-            if self.chance(10) {
+            if self.chance(20) {
                 element["default-route"] = serde_json::json!([GATEWAY]);
             }
             element
