@@ -1,5 +1,5 @@
-//! The IDs of the current boot and of this process. A network namespace that a record from an
-//! earlier boot names no longer exists.
+//! The IDs of the current boot and of this process. After a reboot, the network namespaces in older
+//! records no longer exist.
 
 use std::sync::OnceLock;
 

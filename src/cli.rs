@@ -79,7 +79,7 @@ enum Command {
     Install(install::InstallArgs),
     /// Remove jackfield from this node, and restore the files that install replaced
     Uninstall(install::UninstallArgs),
-    /// Check this node, and name a remedy for each finding; change nothing
+    /// Check this node, and name a remedy for each finding; correct nothing
     Doctor(doctor::DoctorArgs),
     /// Show this node's network hardware (PFs, VFs, representors, vDPA, RDMA) and the pods that use it
     Devices(devices::DevicesArgs),

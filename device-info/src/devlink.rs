@@ -218,7 +218,9 @@ pub enum DevlinkError {
         errno: Errno,
     },
     /// No answer came in time.
-    #[error("devlink did not answer {0} within 2 s; its driver may be resetting, so try again")]
+    #[error(
+        "devlink did not report {0} within 2 s; the device's driver may be resetting, so try again"
+    )]
     Silent(String),
     /// The answer is not valid netlink or is too long.
     #[error("devlink's answer to {0} cannot be parsed; report it with the kernel's version")]

@@ -67,7 +67,7 @@ pub struct PciInfo {
     pub pci_address: PciAddress,
     /// The character device of DPDK's exceptional path.
     pub vhost_net: Option<AbsolutePath>,
-    /// The RDMA devices. In a file, commas separate the devices, as device plugins write the list.
+    /// The RDMA devices. In a file, commas separate their names, as device plugins write them.
     pub rdma_devices: Vec<DeviceName>,
     /// The physical function.
     pub pf_pci_address: Option<PciAddress>,

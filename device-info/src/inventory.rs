@@ -257,8 +257,8 @@ impl Inventory {
         self.function_with(function, ids, None)
     }
 
-    /// With `uplink`, does not read the port name of every representor to find the PF's own
-    /// interface.
+    /// Describes a function. `uplink` is the PF's own interface, if devlink reports it. Without
+    /// `uplink`, this method reads the port name of every representor to find that interface.
     fn function_with(
         &self,
         function: &PciFunction,

@@ -51,8 +51,8 @@ impl IpoibAddr {
         u32::from_be_bytes([0, high, middle, low])
     }
 
-    /// Returns whether both addresses belong to the same port. Ignores queue pair numbers and
-    /// flags.
+    /// Returns whether both addresses have the same port GUID. Ignores flags, queue pair numbers
+    /// and subnet prefixes.
     #[must_use]
     pub fn is_same_port(self, other: Self) -> bool {
         self.port_guid() == other.port_guid()

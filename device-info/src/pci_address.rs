@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn json_carries_it_as_a_string() {
+    fn an_address_is_a_string_in_json() {
         let address: PciAddress = serde_json::from_str("\"0000:01:10.2\"").unwrap();
         assert_eq!(serde_json::to_string(&address).unwrap(), "\"0000:01:10.2\"");
         assert!(serde_json::from_str::<PciAddress>("\"eth0\"").is_err());

@@ -29,7 +29,7 @@ pub struct RdmaPort {
 }
 
 impl Sysfs {
-    /// Finds an RDMA device by name; `None` if this network namespace has none.
+    /// Finds an RDMA device by name; `None` if this network namespace does not show the device.
     #[must_use]
     pub fn rdma_device(&self, name: &str) -> Option<RdmaDevice> {
         if !crate::sysfs::path::is_entry_name(name) {

@@ -84,7 +84,7 @@ fn assignment_containers_come_in_their_order_and_devices_numerically_within_each
 }
 
 #[test]
-fn what_an_init_container_had_is_no_second_device() {
+fn a_device_that_an_init_container_also_had_counts_once() {
     let text = r#"{"Data":{"PodDeviceEntries":[
         {"PodUID":"u","ContainerName":"init","ResourceName":"r","DeviceIDs":{"0":["a1"]}},
         {"PodUID":"u","ContainerName":"main","ResourceName":"r","DeviceIDs":{"0":["a10","a2","a1"]}}

@@ -32,9 +32,9 @@ pub(super) struct PlaceArgs {
 
 impl PlaceArgs {
     pub(super) fn paths(&self, cluster_conf_dir: Option<&PathBuf>) -> HostPaths {
-        // Symlinks are resolved, so that a directory always has the same name. With a `--host-root`
-        // other than `/`, symlinks are not resolved, because this process runs in a container. In
-        // the container, the host's symlinks would lead to wrong paths.
+        // Resolve symlinks, so that a directory always has the same name. With a `--host-root`
+        // other than `/`, this process runs in a container, where the host's symlinks would lead to
+        // wrong paths.
         let is_host = self.host_root == Path::new("/");
         let real = |dir: &PathBuf| match dir.canonicalize() {
             Ok(real) if is_host => real,

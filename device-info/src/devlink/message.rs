@@ -125,7 +125,7 @@ pub(super) fn collect(
         }
         match u16_at(message, 4).ok_or_else(garbled)? {
             kind @ (NLMSG_ERROR | NLMSG_DONE) => {
-                // Zero is an acknowledgement. The end of a dump may have no number.
+                // The error number 0 is an acknowledgement. The end of a dump may lack the number.
                 let code = message
                     .get(HEADER..HEADER + 4)
                     .and_then(|bytes| bytes.try_into().ok())

@@ -81,7 +81,7 @@ fn null_and_empty_strings_mean_that_a_key_is_missing() {
 // clause: DEVINFO-1.1.0 §3.1.6.1: required
 // clause: DEVINFO-1.1.0 §3.1.6.2: required
 // clause: DEVINFO-1.1.0 §3.1.6.3: required
-fn what_lacks_a_required_key_or_has_an_impossible_value_is_refused_with_key_value_and_remedy() {
+fn an_error_about_a_missing_key_or_an_impossible_value_names_key_value_and_remedy() {
     let pci = |pci: Value| json!({"type": "pci", "version": "1.1.0", "pci": pci});
     let vdpa = |key: &str, value: Value| {
         let mut vdpa =
@@ -257,7 +257,7 @@ fn what_a_device_plugin_left_out_is_filled_in_from_the_machine() {
 // clause: DEVINFO-1.1.0 §3.1.3.2
 // clause: DEVINFO-1.1.0 §3.1.3.4
 #[test]
-fn where_nothing_was_written_the_machine_alone_says_what_the_device_is() {
+fn without_a_device_plugins_file_device_info_comes_from_the_machine_alone() {
     let igb = fixtures::igb_vfio();
     assert_eq!(
         completed(None, &facts(&igb, "0000:01:10.0")),
@@ -440,7 +440,7 @@ fn a_description_is_compared_with_the_requested_identifier() {
 #[test]
 // clause: DEVINFO-1.1.0 §3.1.5.1: the host creates a client's socket, the application a server's
 // clause: DEVINFO-1.1.0 §3.1.6.1: the host creates a slave's socket, the application a master's
-fn a_socket_that_the_host_makes_must_be_there_and_else_its_directory() {
+fn the_hosts_socket_must_exist_and_for_an_applications_socket_only_the_directory() {
     let directory = tempfile::tempdir().unwrap();
     let at = |name: &str| directory.path().join(name).display().to_string();
     let _listener = std::os::unix::net::UnixListener::bind(at("there")).unwrap();

@@ -168,7 +168,8 @@ fn the_content_tells_resources_with_the_same_file_name_apart() {
         DpFileName::new("a-b/c", ID).unwrap()
     );
     assert!(files.read_dp("a-b/c", ID).unwrap().is_some());
-    // Two devices have the same file name: `c-1` of resource `a/b`, and `1` of resource `a/b-c`.
+    // Resources `a/b` and `a-b` have the same file name. The file for device `0000:01:10.1`
+    // describes device `ID`.
     files.write_dp("a/b", "0000:01:10.1", &info(ID)).unwrap();
     let error = files
         .read_dp("a-b", "0000:01:10.1")

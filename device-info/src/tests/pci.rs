@@ -242,7 +242,7 @@ fn vfio_without_an_iommu_has_another_node_and_says_so() {
 }
 
 #[test]
-fn vfio_the_character_device_of_iommufd_is_named_where_it_is() {
+fn vfio_the_character_device_of_iommufd_is_reported_if_it_exists() {
     let mut capture = fixtures::igb_vfio();
     capture.put_device_node("vfio/devices/vfio0", "246:0");
     let vfio = machine(&capture).function("0000:01:10.0").vfio().unwrap();

@@ -84,7 +84,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
     #[test]
-    fn a_machine_with_pieces_missing_says_less_and_nothing_else(
+    fn an_incomplete_machine_has_fewer_facts_and_no_wrong_ones(
         which in 0_usize..7,
         cuts in proptest::collection::vec(any::<prop::sample::Index>(), 1..6),
         spoiled in proptest::collection::vec((any::<prop::sample::Index>(), "[ -~]{0,20}"), 0..2),

@@ -2,7 +2,7 @@ use super::machine;
 use crate::{Device, VdpaDriver, fixtures};
 
 #[test]
-fn vdpa_its_name_is_free_text_but_a_name() {
+fn vdpa_devices_are_not_found_by_paths_or_unknown_names() {
     let sim = machine(&fixtures::vdpasim());
     assert_eq!(sim.sysfs.vdpa_devices().len(), 2);
     for name in ["", "..", "../vdpa", "vdpasim0/driver", "vdpasim9", "a\0"] {
@@ -35,7 +35,7 @@ fn vhost_vdpa_the_path_is_that_of_a_character_device_with_the_numbers_of_sysfs()
 }
 
 #[test]
-fn virtio_vdpa_of_software_has_its_virtio_device_within() {
+fn virtio_vdpa_of_software_has_the_virtio_device_in_its_directory() {
     for (capture, name) in [
         (fixtures::vdpasim(), "vdpasim1"),
         (fixtures::vduse(), "vd0"),
@@ -52,7 +52,7 @@ fn virtio_vdpa_of_software_has_its_virtio_device_within() {
 }
 
 #[test]
-fn virtio_vdpa_behind_a_pci_function_has_it_beside() {
+fn virtio_vdpa_behind_a_pci_function_has_the_virtio_device_beside_it() {
     let machine = machine(&fixtures::vp_vdpa_virtio());
     let device = machine.sysfs.vdpa_device("vdpapci0").unwrap();
     assert_eq!(device.virtio_device().as_deref(), Some("virtio2"));
@@ -83,7 +83,7 @@ fn virtio_vdpa_with_a_rival_on_the_same_function_is_unknown() {
 }
 
 #[test]
-fn vhost_vdpa_behind_a_pci_function_knows_it() {
+fn vhost_vdpa_behind_a_pci_function_reports_the_function() {
     let machine = machine(&fixtures::vp_vdpa_vhost());
     let device = machine.sysfs.vdpa_device("vdpapci0").unwrap();
     assert_eq!(device.path().as_deref(), Some("/dev/vhost-vdpa-1"));

@@ -306,7 +306,7 @@ fn podresources_a_deleted_pod_of_the_same_name_never_lends_its_devices() {
 }
 
 #[test]
-fn the_runtimes_uid_counts_and_without_any_nothing_is_known() {
+fn the_runtimes_uid_counts_and_without_a_uid_the_devices_are_unknown() {
     let mut case = Case::of(1).recorded(&["new c d2", "old c d1"]);
     case.pod.uid = Some("old".to_owned());
     assert_eq!(case.ids().0, ["d2"]);
@@ -405,7 +405,7 @@ fn a_torn_checkpoint_is_read_again() {
 }
 
 #[test]
-fn the_order_in_which_kubelet_lists_changes_and_the_pairing_does_not() {
+fn the_pairing_does_not_depend_on_kubelets_order_of_devices() {
     let entries = ["new a 0000:02:00.3 0000:01:10.0", "new b 0000:01:02.0"];
     let expected = ["0000:01:10.0", "0000:02:00.3", "0000:01:02.0"];
     for (recorded, answered) in [
@@ -427,7 +427,7 @@ fn the_order_in_which_kubelet_lists_changes_and_the_pairing_does_not() {
 }
 
 #[test]
-fn sidecars_come_first_and_devices_that_an_init_container_hands_on_count_once_and_last() {
+fn sidecars_come_first_init_containers_last_and_a_reused_device_counts_once() {
     let entries = ["new first d1 d2 d3", "new app d1 d2", "new beside d9"];
     let mut case = Case::of(0)
         .recorded(&entries)
@@ -473,7 +473,7 @@ fn a_resource_that_is_neither_registered_nor_allocatable_has_no_devices() {
 }
 
 #[test]
-fn dra_a_pod_that_forgot_its_claim_has_no_device_although_no_plugin_wrote_a_checkpoint() {
+fn dra_a_pod_without_its_claim_has_no_device_even_if_the_checkpoint_is_missing() {
     let mut case = Case::of(0).answered(&["c"]);
     assert_eq!(case.ids(), (Vec::new(), Origin::Checkpoint));
     assert!(!case.waited());
@@ -607,7 +607,7 @@ fn a_claim_for_something_else_gives_a_network_nothing() {
 }
 
 #[test]
-fn a_pod_that_names_a_device_has_all_of_its_own_to_choose_from() {
+fn a_pod_may_name_any_of_its_own_devices_and_no_others() {
     let mut case = Case::of(1)
         .recorded(&["new c d1", "old c d2"])
         .answered(&["c d1"]);
@@ -657,7 +657,7 @@ fn devices_are_unknown_once_the_deadline_has_passed() {
 
 /// The lookup of one resource or driver does not search all resources and drivers.
 #[test]
-fn a_pod_with_as_many_drivers_as_it_may_have_is_judged_at_once() {
+fn the_devices_of_a_pod_with_very_many_drivers_are_judged_at_once() {
     let mut case = Case::of(1).recorded(&["new c 1"]);
     case.everything = true;
     case.answer = Some(of_drivers(20_000));

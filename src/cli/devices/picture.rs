@@ -1,5 +1,5 @@
 //! The node's network hardware as a picture. A physical function is a wide box above a grid of
-//! boxes for its VFs. Each kind of other devices has a separate grid. Each box shows which pod has
+//! boxes for its VFs. Every other kind of device has a separate grid. Each box shows which pod has
 //! the device, if any.
 
 use device_info::Inventory;
