@@ -124,9 +124,13 @@ fn finish(sim: &Arc<Simulation>, task: TaskId) {
         status(sim, task);
     }
     invariants::after_retries(sim);
-    // The last STATUS may have started workers.
+    // The last STATUS may have started workers, and a killed call may have left a plugin that runs on.
     for _ in 0..MOST_ROUNDS {
-        if sim.world().processes.is_empty() {
+        let has_ended = {
+            let world = sim.world();
+            world.processes.is_empty() && world.orphans.is_empty()
+        };
+        if has_ended {
             break;
         }
         sim.scheduler.sleep(task, Duration::from_secs(10));
