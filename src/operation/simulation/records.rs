@@ -126,6 +126,7 @@ fn wrong_routes(sim: &Simulation, container: &str, sandbox: &Sandbox) -> Option<
         && !sandbox.is_torn
         && header.boot == boot_id()
         && header.change.is_none()
+        && sandbox.progress.iter().all(|it| !it.detached)
         && !owed.join(format!("{container}@eth0")).exists();
     let world = sim.world();
     let view = world.sandboxes.get(container)?;
