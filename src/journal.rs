@@ -283,9 +283,7 @@ impl Journal {
     /// As [`Journal::keys`].
     pub fn complete(&self) -> Result<HashSet<Key>, JournalError> {
         self.check_private()?;
-        let records = entries(&self.sandboxes())?.into_iter();
-        let sandboxes = records.filter_map(|it| Sandbox::read(&it.path()).ok());
-        let complete = sandboxes.filter(|it| it.complete);
+        let complete = self.readable()?.filter(|it| it.complete);
         Ok(complete.map(|it| it.header.key()).collect())
     }
 

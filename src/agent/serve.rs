@@ -101,11 +101,12 @@ impl PluginService {
                 return warn!("refused a connection: cannot read its credentials: {error}");
             }
         }
-        let (mut owes, mut has_answer) = (false, false);
+        let (mut owes, mut has_answer, mut has_waited) = (false, false, false);
         let mut patience = ARRIVAL;
         loop {
             let next = async {
-                if std::mem::take(&mut has_answer) {
+                // Once per connection, because `doctor` asks many questions over one.
+                if has_answer && !std::mem::replace(&mut has_waited, true) {
                     stream.readable().await.map_err(FrameError::Io)?;
                     tokio::time::sleep(LAST_STEPS).await;
                 }

@@ -81,7 +81,11 @@ impl Exclusive {
 
     /// The name of the link, such as `mac-02:00:00:00:00:01`, with a hash of the segment.
     fn file_name(&self) -> String {
-        let mut name = self.to_string().to_ascii_lowercase().replace(' ', "-");
+        let mut name = match self {
+            Exclusive::Device(address) => format!("device-{address}"),
+            Exclusive::Mac(mac, _) => format!("mac-{mac}"),
+            Exclusive::Guid(guid, _) => format!("guid-{guid}"),
+        };
         if let Some(segment) = self.segment() {
             let hash = digest(&SHA256, segment.as_str().as_bytes());
             name.push('@');
