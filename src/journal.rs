@@ -44,7 +44,7 @@ mod wire;
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
@@ -111,9 +111,11 @@ impl Journal {
     /// caller must then attach nothing.
     pub fn begin(&self, header: &Header) -> Result<Entry, JournalError> {
         self.check_private()?;
-        let path = self.path(&header.key());
-        private_dir::or_create(&self.sandboxes(), || Entry::create(&path, header))
-            .map_err(|cause| JournalError::io("cannot be written", &path, cause))
+        let key = header.key();
+        let mut bytes = Vec::with_capacity(4 << 10);
+        let encoded = record::append(&mut bytes, header);
+        let file = self.replace_record(&key, encoded.map(|()| bytes))?;
+        Ok(Entry::at(&self.path(&key), file))
     }
 
     /// Reads the record of `key`. The caller holds the lock of the sandbox, so no other process is
@@ -163,14 +165,23 @@ impl Journal {
     /// # Errors
     /// Code 109 if the new record cannot be written. The previous record then stays.
     pub fn write(&self, sandbox: &Sandbox) -> Result<(), JournalError> {
-        let key = sandbox.header.key();
-        let path = self.path(&key);
+        self.replace_record(&sandbox.header.key(), sandbox.to_bytes())?;
+        Ok(())
+    }
+
+    /// Writes a record atomically. Returns the record, open at its end.
+    fn replace_record(
+        &self,
+        key: &Key,
+        bytes: serde_json::Result<Vec<u8>>,
+    ) -> Result<File, JournalError> {
+        let path = self.path(key);
         // The temporary file is outside `sandboxes/`, so that no reader takes an incomplete file
         // for a record. A killed writer leaves this file. The next writer replaces it, and `forget`
-        // removes it.
+        // and `sweep_markers` remove it.
         let (folder, temporary) = self.unfinished(failed_change::FOLDER, &key.file_name());
         let write = || {
-            let bytes = sandbox.to_bytes()?;
+            let bytes = bytes?;
             private_dir::or_create(&folder, || {
                 private_dir::or_create(&self.sandboxes(), || replace(&path, &temporary, &bytes))
             })
@@ -268,8 +279,7 @@ impl Journal {
             match Sandbox::read(&path) {
                 // The key comes from the header, because the file name cuts a long container ID.
                 Ok(sandbox) => keys.push(sandbox.header.key()),
-                // The writer of this record may still be running. Only a call that holds the lock
-                // of the sandbox can rule this out.
+                // Only a DEL removes such a record.
                 Err(RecordError::CutOff | RecordError::Io(_)) => {}
                 Err(cause) => damaged.push(self.quarantine(&path, cause)),
             }
@@ -406,8 +416,8 @@ pub enum Lookup {
     /// There is no record, for example because Jackfield never attached the sandbox or has detached
     /// it.
     Absent,
-    /// The first line of the record is incomplete: either the ADD started nothing, or a power loss
-    /// destroyed the record.
+    /// The first line of the record is incomplete: either a power loss destroyed the record, or an
+    /// ADD of an older release was killed before it started anything.
     CutOff,
     /// The record was damaged and is now in quarantine.
     Quarantined(Damaged),

@@ -1,11 +1,11 @@
-//! Creates a record with its header, and appends steps to the record.
+//! Appends steps to a record.
 
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use super::files::{options, write};
-use super::steps::{Header, Step};
+use super::steps::Step;
 use super::{JournalError, record};
 use crate::disk;
 
@@ -17,27 +17,12 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// Creates a record with its header.
-    ///
-    /// # Errors
-    /// The error of the file system; `AlreadyExists` if the sandbox already has a record.
-    pub(super) fn create(path: &Path, header: &Header) -> io::Result<Entry> {
-        let mut bytes = Vec::with_capacity(4 << 10);
-        record::append(&mut bytes, header)?;
-        let file = disk::open(options().append(true).create_new(true), path)?;
-        write(&file, &bytes).inspect_err(|_| {
-            // No later call may find a record without a complete header.
-            let _ = disk::remove(path);
-        })?;
-        Ok(Entry::at(path, file))
-    }
-
     pub(super) fn open(path: &Path) -> io::Result<Entry> {
         let file = disk::open(options().append(true), path)?;
         Ok(Entry::at(path, file))
     }
 
-    fn at(path: &Path, file: File) -> Entry {
+    pub(super) fn at(path: &Path, file: File) -> Entry {
         Entry {
             file,
             path: path.to_owned(),

@@ -32,7 +32,9 @@ impl Journal {
             let json = serde_json::to_vec(value)?;
             private_dir::or_create(&folder, || replace(&path, &temporary, &json))
         };
-        write().map_err(|cause| JournalError::io("cannot be written", &path, cause))
+        write()
+            .map(drop)
+            .map_err(|cause| JournalError::io("cannot be written", &path, cause))
     }
 
     /// Returns the paths of a folder and of the temporary file for `name` in that folder.
@@ -89,11 +91,12 @@ pub(super) fn read(path: &Path) -> io::Result<Vec<u8>> {
     disk::read(options().read(true), path)
 }
 
-/// Writes a file atomically: writes `temporary` and renames it.
-pub(super) fn replace(path: &Path, temporary: &Path, bytes: &[u8]) -> io::Result<()> {
+/// Writes a file atomically: writes `temporary` and renames it. Returns the file, open at its end.
+pub(super) fn replace(path: &Path, temporary: &Path, bytes: &[u8]) -> io::Result<File> {
     let file = disk::open(options().write(true).create(true).truncate(true), temporary)?;
     write(&file, bytes)?;
-    disk::rename(temporary, path)
+    disk::rename(temporary, path)?;
+    Ok(file)
 }
 
 /// Writes `bytes` in one system call.

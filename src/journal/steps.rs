@@ -291,8 +291,8 @@ pub enum RecordError {
     /// The file cannot be read.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// The header is incomplete: either its writer was killed before it started anything, or a
-    /// power loss destroyed the record.
+    /// The header is incomplete: either a power loss destroyed the record, or an ADD of an older
+    /// release was killed before it started anything.
     #[error("its header was never finished")]
     CutOff,
     /// The header is damaged.

@@ -139,7 +139,7 @@ impl Journal {
 }
 
 /// Returns the time since the last write to a file; zero if it is unknown.
-pub fn age(path: &Path) -> Duration {
+fn age(path: &Path) -> Duration {
     let changed = fs::symlink_metadata(path).and_then(|metadata| metadata.modified());
     let age = changed.map(|changed| clock::time_of_day().duration_since(changed));
     age.ok().and_then(Result::ok).unwrap_or_default()

@@ -123,8 +123,8 @@ pub enum Notice {
         /// The directory to which the cluster network writes.
         cluster_conf_dir: PathBuf,
     },
-    /// The file at the binary's path stays, because another program put it there.
-    #[error("{0} was replaced by another program and stays")]
+    /// Uninstall leaves the binary in place, because another program put it there.
+    #[error("another program has replaced {0}, so uninstall leaves that file in place")]
     BinaryStays(PathBuf),
     /// The uninstall ignores damaged records, because `--force` is set.
     #[error(
@@ -198,8 +198,8 @@ impl Problem for Notice {
                 remark: TakeoverRemark::KubeconfigOfMultus(_),
                 ..
             } => {
-                "before you remove the DaemonSet, start jackfield agent, and set kubeconfig to null \
-                 in the file of install --conf"
+                "start jackfield agent and set kubeconfig to null in the file passed to install \
+                 --conf, then remove the DaemonSet"
             }
             Notice::MultusNamesOurs(_) => "restart Multus' DaemonSet, or correct the file",
             Notice::MultusIsBack(binary) => {
@@ -274,8 +274,8 @@ mod tests {
                     file: "/m".into(),
                     remark: TakeoverRemark::KubeconfigOfMultus("/k".to_owned()),
                 },
-                "/m: Multus' DaemonSet maintains /k; before you remove the DaemonSet, start jackfield \
-                 agent, and set kubeconfig to null in the file of install --conf",
+                "/m: Multus' DaemonSet maintains /k; start jackfield agent and set kubeconfig to null \
+                 in the file passed to install --conf, then remove the DaemonSet",
             ),
             (
                 Notice::MultusIsBack("/bin/jackfield".into()),

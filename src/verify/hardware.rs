@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ethernet_address_is_known_by_all_its_octets_in_any_case() {
+    fn a_mac_address_must_match_in_all_octets_but_not_in_letter_case() {
         let expected = parse("02:00:5E:00:00:AA").unwrap();
         assert!(is(&[2, 0, 0x5e, 0, 0, 0xaa], expected));
         assert!(!is(&[2, 0, 0x5e, 0, 0, 0xab], expected));

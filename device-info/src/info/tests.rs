@@ -220,7 +220,7 @@ fn the_reference_librarys_punt_is_read_and_the_specifications_word_is_written() 
 
 #[test]
 // clause: DEVINFO-1.1.0 §3.1.2 version
-fn the_version_is_kept_and_raised_to_that_of_the_keys_in_use() {
+fn a_key_of_a_newer_version_raises_the_version() {
     let version = |version: &str, pci: Value| {
         let info = strict(json!({"type": "pci", "version": version, "pci": pci})).unwrap();
         info.version().to_string()
@@ -281,7 +281,7 @@ fn without_a_device_plugins_file_device_info_comes_from_the_machine_alone() {
 // clause: DEVINFO-1.1.0 §3.1.4.4
 #[test]
 // clause: DEVINFO-1.1.0 §3.1.4.3: the absolute device path
-fn a_vdpa_device_is_described_by_its_own_name_and_by_its_functions_address() {
+fn a_vdpa_device_is_found_by_its_name_and_by_the_address_of_its_function() {
     for id in ["vdpapci0", "0000:03:00.0"] {
         assert_eq!(
             completed(None, &facts(&fixtures::vp_vdpa_vhost(), id)),
@@ -440,7 +440,7 @@ fn a_description_is_compared_with_the_requested_identifier() {
 #[test]
 // clause: DEVINFO-1.1.0 §3.1.5.1: the host creates a client's socket, the application a server's
 // clause: DEVINFO-1.1.0 §3.1.6.1: the host creates a slave's socket, the application a master's
-fn the_hosts_socket_must_exist_and_for_an_applications_socket_only_the_directory() {
+fn a_socket_of_the_host_must_exist_but_an_application_creates_its_own() {
     let directory = tempfile::tempdir().unwrap();
     let at = |name: &str| directory.path().join(name).display().to_string();
     let _listener = std::os::unix::net::UnixListener::bind(at("there")).unwrap();

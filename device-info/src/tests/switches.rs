@@ -48,7 +48,7 @@ fn representor_in_another_switch_or_of_another_physical_function_is_not_taken() 
 }
 
 #[test]
-fn representor_twice_is_unknown() {
+fn two_candidates_for_a_representor_give_no_representor() {
     let mut capture = fixtures::unverified_connectx6(2);
     for (attribute, value) in [
         ("phys_switch_id", "6c5f9e0003a1420c"),
@@ -80,7 +80,7 @@ fn representor_without_a_parent_is_found_among_all_interfaces() {
 }
 
 #[test]
-fn eswitch_mode_a_switch_id_is_no_proof_of_switchdev() {
+fn a_switch_id_does_not_prove_switchdev_mode() {
     let mlx = machine(&fixtures::unverified_connectx6(2));
     let legacy = Switch {
         mode: Some(EswitchMode::Legacy),
@@ -114,7 +114,7 @@ fn representor_of_another_hosts_function_is_not_ours() {
 }
 
 #[test]
-fn representor_where_the_numbers_of_port_and_function_differ_is_left_to_devlink() {
+fn a_port_number_that_differs_from_the_function_number_gives_no_representor() {
     let mut capture = fixtures::unverified_connectx6(2);
     capture.put_text(&format!("{PF}/net/enp59s0f0np0/phys_port_name"), "p1");
     let mlx = machine(&capture);

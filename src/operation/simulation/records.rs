@@ -11,7 +11,7 @@ use super::simulated::Simulation;
 use super::world::World;
 use crate::boot::boot_id;
 use crate::golden;
-use crate::journal::{RecordError, Sandbox, record};
+use crate::journal::{Sandbox, record};
 use crate::kernel::DefaultRoute;
 
 /// The keys and steps that this release writes and the previous one does not know. The previous
@@ -47,7 +47,6 @@ pub(super) fn check(sim: &Simulation, container: &str) {
     let wrong = match Sandbox::replay(&bytes) {
         Ok(sandbox) if sandbox.is_torn && is_whole => Some("is torn".to_owned()),
         Ok(sandbox) => unknown_key(&bytes).or_else(|| wrong_routes(sim, container, &sandbox)),
-        Err(RecordError::CutOff) if !is_whole => None,
         Err(_) if conditions.power_loss.is_some() => None,
         Err(cause) => Some(cause.to_string()),
     };

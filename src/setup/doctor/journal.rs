@@ -5,8 +5,8 @@ use std::path::Path;
 use super::{Findings, namespaces};
 use crate::boot::boot_id;
 use crate::cluster::PodName;
-use crate::journal::survey::{Surveyed, age};
-use crate::journal::{Damaged, Header, Key, RecordError, Sandbox};
+use crate::journal::survey::Surveyed;
+use crate::journal::{Header, Key, Sandbox};
 use crate::kernel::PodNetns;
 use crate::operation::Context;
 use crate::operation::recovery::retire::has_netns;
@@ -52,10 +52,7 @@ pub(super) fn look(
         examine(context, conf, record, &mut findings);
     }
     namespaces::look(paths, &survey.records, &mut findings);
-    let at_work = context.request.config.deadlines.add;
-    let is_damaged =
-        |it: &&Damaged| !matches!(it.cause, RecordError::CutOff) || age(&it.path) > at_work;
-    for damaged in survey.damaged.iter().filter(is_damaged) {
+    for damaged in &survey.damaged {
         let remedy = "leave it where it is: the DEL of its pod detaches as much as possible and \
                       moves or removes it";
         findings.add(damaged.path.display(), &damaged.cause, remedy);
