@@ -2,7 +2,7 @@
 //!
 //! Run it with `cargo bench -p device-info --features fixtures`. Fails if reading one device takes
 //! 1 ms or more, or reading all devices takes 50 ms or more.
-#![allow(clippy::print_stdout, reason = "a benchmark is read by people")]
+#![allow(clippy::print_stdout, reason = "a benchmark prints its results")]
 
 use std::hint::black_box;
 use std::process::ExitCode;

@@ -1,5 +1,5 @@
-//! Prints the network hardware of this machine, or of a sysfs elsewhere: `devices [ROOT]`.
-#![allow(clippy::print_stdout, reason = "an example is run by people")]
+//! Prints the network hardware of this machine, or of the sysfs at ROOT: `devices [ROOT]`.
+#![allow(clippy::print_stdout, reason = "an example prints its results")]
 
 use device_info::{Devlink, Inventory, Sysfs};
 

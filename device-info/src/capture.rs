@@ -17,7 +17,7 @@ mod redact;
 const FORMAT: u32 = 1;
 
 /// The network hardware of a machine as sysfs, `/dev` and devlink show it. Contains everything that
-/// this crate reads, without the values that identify the machine.
+/// this crate reads, except the values that identify the machine.
 ///
 /// A capture has substitutes for MACs, GUIDs, GIDs and switch IDs, and for a MAC or GUID in an
 /// interface name. The same value always has the same substitute, so that equal values stay equal.
@@ -91,7 +91,7 @@ impl Capture {
         serde_json::to_string_pretty(self).unwrap_or_default()
     }
 
-    /// Returns the captured switch of a device, by devlink handle.
+    /// Returns the captured switch of the device with this devlink handle.
     #[must_use]
     pub fn switch(&self, handle: impl fmt::Display) -> Option<&Switch> {
         self.devlink.get(&handle.to_string())

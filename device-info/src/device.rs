@@ -18,8 +18,8 @@ pub enum Device {
 }
 
 impl Sysfs {
-    /// Finds the device of an identifier. Returns `None` if the device is missing, or if the
-    /// identifier has none of these forms: a device plugin may choose any text.
+    /// Finds the device of an identifier. Returns `None` if the device is missing. Also returns
+    /// `None` for an identifier in a different form, because a device plugin may choose any text.
     #[must_use]
     pub fn device(&self, id: &str) -> Option<Device> {
         if let Ok(address) = id.parse() {
@@ -61,8 +61,8 @@ impl Sysfs {
         }
     }
 
-    /// Finds the vDPA device of a virtio device. The vDPA device is the directory above the virtio
-    /// device, or beside the virtio device.
+    /// Finds the vDPA device of a virtio device. The vDPA device is either the parent directory of
+    /// the virtio device, or beside it.
     fn vdpa_of_virtio(&self, virtio: &Entry) -> Option<String> {
         let parent = virtio.path().parent()?;
         let name = parent.file_name()?.to_str()?;
@@ -94,8 +94,7 @@ impl DeviceNames {
     /// Returns whether the interface belongs to the device of an identifier.
     ///
     /// A subfunction is not the PCI function that it is part of. Returns `None` if the known names
-    /// do not decide the question, for example because a device plugin chose the form of the
-    /// identifier.
+    /// do not decide the question, for example if a device plugin uses its own form of identifier.
     #[must_use]
     pub fn is(&self, id: &str) -> Option<bool> {
         if let Ok(address) = id.parse::<PciAddress>() {

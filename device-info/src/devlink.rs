@@ -22,8 +22,8 @@ mod port;
 /// driver that reloads holds its lock for seconds.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The maximum number of datagrams in an answer. A full one has at least 4 KiB, which is about 30
-/// ports.
+/// The maximum number of datagrams in an answer. A full datagram has at least 4 KiB, which is about
+/// 30 ports.
 const MAX_DATAGRAMS: usize = 4096;
 
 /// A device's bus and name in devlink: `pci/0000:03:00.0`.
@@ -173,7 +173,7 @@ impl Devlink {
     }
 }
 
-/// Parses a datagram as an answer, and reads the values of every request from it.
+/// Parses a datagram as an answer, and reads every kind of value from its replies.
 #[cfg(any(test, feature = "fixtures"))]
 #[doc(hidden)]
 pub fn visit_datagram(datagram: &[u8]) -> Result<(), DevlinkError> {
@@ -223,7 +223,7 @@ pub enum DevlinkError {
     )]
     Silent(String),
     /// The answer is not valid netlink or is too long.
-    #[error("devlink's answer to {0} cannot be parsed; report it with the kernel's version")]
+    #[error("devlink's answer about {0} cannot be parsed; report it with the kernel's version")]
     Garbled(String),
 }
 

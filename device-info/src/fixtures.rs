@@ -1,8 +1,8 @@
-//! Machines for tests. Code builds each capture. None was taken from hardware.
+//! Captures of machines for tests, all written in code and none taken from hardware.
 //!
-//! Fixtures without `unverified` in their names match real kernels: the igb and vDPA trees of Linux
-//! 6.12 in a virtual machine. An `unverified_` fixture is made from data sheets and driver sources,
-//! because no capture of the real hardware was available.
+//! Fixtures without `unverified` in their names match the sysfs trees of Linux 6.12 in a virtual
+//! machine. An `unverified_` fixture is made from data sheets and driver sources, because no
+//! capture of the real hardware was available.
 //!
 //! ```
 //! use device_info::fixtures;

@@ -210,13 +210,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_guid_survives_its_text(octets: [u8; 8]) {
+        fn every_guid_survives_formatting_and_parsing(octets: [u8; 8]) {
             let guid = Guid::from(octets);
             prop_assert_eq!(Guid::parse_observed(&guid.to_string()).unwrap(), guid);
         }
 
         #[test]
-        fn no_text_panics(text in ".*") {
+        fn parsing_never_panics(text in ".*") {
             let _ = text.parse::<Guid>();
         }
     }

@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn another_queue_pair_is_still_the_same_port() {
+    fn a_port_stays_the_same_if_its_queue_pair_number_changes() {
         let seen: IpoibAddr = SEEN.parse().unwrap();
         let later: IpoibAddr = SEEN.replacen("00:00:49", "00:01:7f", 1).parse().unwrap();
         assert_ne!(seen, later);
@@ -120,7 +120,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_address_survives_its_text(octets: [u8; 20]) {
+        fn every_address_survives_formatting_and_parsing(octets: [u8; 20]) {
             let address = IpoibAddr::from(octets);
             prop_assert_eq!(address.to_string().parse::<IpoibAddr>().unwrap(), address);
         }

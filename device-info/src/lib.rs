@@ -47,7 +47,7 @@
 //!   limits. With 256 VFs, the crate reads one device in less than 1 ms, and all devices in less
 //!   than 50 ms (`cargo bench --features fixtures`). Without devlink, the crate finds a representor
 //!   by reading the port name of each interface of the switch. This takes three more system calls
-//!   for each interface. The limits in milliseconds hold without devlink too.
+//!   for each interface. The limit of 1 ms holds without devlink too.
 //!
 //! # Errors
 //!
@@ -74,10 +74,10 @@
 //!
 //! - `fixtures`: machines for tests, including rare hardware.
 //! - `pci-names`: a compiled-in table of vendor and device names, for machines without a `pci.ids`
-//!   file for [`PciNames`]. It adds 3 MB. The build script of `pci-ids` runs curl. In this
-//!   repository, `.cargo/config.toml` stops curl from downloading, so that a build without a
-//!   network gives the same result. Elsewhere, set `CURL_HOME` to a directory with a `.curlrc` that
-//!   forbids the download.
+//!   file for [`PciNames`]. It adds 3 MB. The build script of the crate `pci-ids` downloads a newer
+//!   table with curl. In this repository, `.cargo/config.toml` forbids the download, so that a
+//!   build without a network gives the same result. Elsewhere, set `CURL_HOME` to a directory with
+//!   a `.curlrc` that forbids the download.
 
 pub use capture::{Capture, CaptureError};
 pub use device::{Device, DeviceNames};

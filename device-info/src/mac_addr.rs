@@ -115,12 +115,12 @@ pub enum MacError {
     Form(Quoted),
     /// Eight octets: a GUID.
     #[error(
-        "{0} is a GUID of eight octets, not a MAC address; request it by infiniband-guid, or write six octets"
+        "{0} is a GUID of eight octets, not a MAC address; request it with infiniband-guid, or write six octets"
     )]
     Guid(Quoted),
     /// Twenty octets: an IPoIB address.
     #[error(
-        "{0} is an IPoIB address, not a MAC address; request its last eight octets by infiniband-guid, or write six octets"
+        "{0} is an IPoIB address, not a MAC address; request its last eight octets with infiniband-guid, or write six octets"
     )]
     Ipoib(Quoted),
     /// All zeros.
@@ -236,7 +236,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_unicast_address_survives_its_text(octets: [u8; 6]) {
+        fn every_unicast_address_survives_formatting_and_parsing(octets: [u8; 6]) {
             let address = MacAddr::from(octets);
             match address.to_string().parse::<MacAddr>() {
                 Ok(read) => prop_assert_eq!(read, address),
@@ -245,7 +245,7 @@ mod tests {
         }
 
         #[test]
-        fn no_text_panics(text in ".*") {
+        fn parsing_never_panics(text in ".*") {
             let _ = text.parse::<MacAddr>();
         }
     }

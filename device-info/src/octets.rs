@@ -1,10 +1,10 @@
-//! Octets in hexadecimal: MACs, GUIDs and IPoIB addresses. Reads every form that Go reads. Writes
-//! only one form, because other plugins compare the text byte by byte.
+//! Octets in hexadecimal: MACs, GUIDs and IPoIB addresses. Reads every form that Go's `ParseMAC`
+//! reads. Writes only one form, because other plugins compare the text byte by byte.
 
 use std::fmt;
 
-/// Reads exactly `N` octets of two hexadecimal digits each, with colons or dashes between octets or
-/// dots between pairs of octets: `02:00:00:00:00:01`, `02-00-00-00-00-01`, `0200.0000.0001`.
+/// Reads exactly `N` octets of two hexadecimal digits each. Colons or dashes separate octets, or
+/// dots separate pairs of octets: `02:00:00:00:00:01`, `02-00-00-00-00-01`, `0200.0000.0001`.
 pub(crate) fn parse<const N: usize>(text: &str) -> Option<[u8; N]> {
     let (separator, digits) = match text.as_bytes() {
         [_, _, b':', ..] => (':', 2),
@@ -63,7 +63,7 @@ fn digit(character: u8) -> Option<u8> {
         .and_then(|value| u8::try_from(value).ok())
 }
 
-/// Serializes by `Display` and deserializes by the given function.
+/// Serializes with `Display` and deserializes with the given function.
 macro_rules! serde_as_text {
     ($type:ty, $parse:expr) => {
         impl serde::Serialize for $type {

@@ -196,13 +196,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_address_survives_its_text(domain: u32, bus: u8, device in 0_u8..32, function in 0_u8..8) {
+        fn every_address_survives_formatting_and_parsing(domain: u32, bus: u8, device in 0_u8..32, function in 0_u8..8) {
             let address = PciAddress { domain, bus, device, function };
             prop_assert_eq!(address.to_string().parse::<PciAddress>().unwrap(), address);
         }
 
         #[test]
-        fn no_text_panics(text in ".*") {
+        fn parsing_never_panics(text in ".*") {
             let _ = text.parse::<PciAddress>();
         }
     }

@@ -202,7 +202,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_panics(text in "[cpfvs0-9]{0,12}|.*") {
+        fn parsing_never_panics(text in "[cpfvs0-9]{0,12}|.*") {
             if let Ok(port) = text.parse::<PhysPortName>() {
                 prop_assert_eq!(port.to_string().parse::<PhysPortName>().unwrap(), port);
             }

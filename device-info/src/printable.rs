@@ -14,8 +14,8 @@ const CUT: &str = "…";
 /// characters without a glyph. In a long text, `…` replaces the middle and not the end, because a
 /// message ends with its remedy.
 ///
-/// Printable text stays unchanged, so that escaping twice has no effect. Backslashes are not
-/// escaped.
+/// Printable text stays unchanged, including backslashes. So escaping a text twice has the same
+/// result as escaping it once.
 #[must_use]
 pub fn printable(text: &str, most: usize) -> Cow<'_, str> {
     if text.bytes().all(is_plain_byte) || text.chars().all(is_plain) {

@@ -67,7 +67,7 @@ impl Switch {
 
 impl Switch {
     /// Returns whether the port list contains every representor. In legacy mode the switch has no
-    /// representors, and a list that is not empty contains all of them.
+    /// representors. In switchdev mode, devlink reports either no ports or all of them.
     pub(crate) fn is_authority(&self) -> bool {
         self.mode == Some(EswitchMode::Legacy) || !self.ports.is_empty()
     }
@@ -93,7 +93,7 @@ impl PciFunction {
     /// Uses the ports of `switch` if there are any. Otherwise finds the interface in sysfs that has
     /// the `phys_switch_id` of the physical function's interface, and whose `phys_port_name`
     /// contains the numbers of both functions. Returns `None` if `switch` is in legacy mode, and if
-    /// not exactly one interface matches.
+    /// no interface or more than one interface matches.
     #[must_use]
     pub fn representor(&self, switch: Option<&Switch>) -> Option<String> {
         let of = FunctionNumber::Vf(self.vf_index()?);
@@ -200,8 +200,8 @@ fn uplink(netdevs: &[PortNetdev]) -> Option<&PortNetdev> {
     physical.next().is_none().then_some(first)
 }
 
-/// Returns the number by which port names refer to the physical function. Some drivers use the
-/// number of the PCI function, others the number of the port. If the two differ, returns `None`.
+/// Returns the number that port names use for the physical function. Some drivers use the number
+/// of the PCI function, others the number of the port. If the two differ, returns `None`.
 fn pf_number(physical: &PciFunction, uplink: PhysPortName) -> Option<u32> {
     let function = u32::from(physical.address().function());
     match uplink {

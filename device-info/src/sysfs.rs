@@ -14,8 +14,8 @@ mod entry;
 mod order;
 pub(crate) mod path;
 
-/// The maximum number of remarks on unreadable attributes. It limits the memory that a broken
-/// machine can cost.
+/// The maximum number of remarks on unreadable attributes, to bound the memory use on a broken
+/// machine.
 const MAX_REMARKS: usize = 256;
 
 /// A sysfs mount and its device nodes.

@@ -11,8 +11,8 @@ use std::cell::RefCell;
 
 use crate::{Capture, PciFunction, Sysfs};
 
-/// A machine in a directory that is removed when the test's thread ends, so that a function read
-/// from it can outlive this value.
+/// A machine in a temporary directory. The directory stays until the test's thread ends, so that a
+/// function of the machine can outlive this value.
 pub(crate) struct Machine {
     pub(crate) sysfs: Sysfs,
 }

@@ -119,8 +119,8 @@ impl VdpaDevice {
     }
 
     /// Returns the path at which programs open the device (`DEVINFO 1.1.0 §3.1.4.3`):
-    /// `/dev/vhost-vdpa-0` or `/sys/bus/virtio/devices/virtio3`. A `/dev/vhost-vdpa-0` must be a
-    /// character device with the numbers in sysfs.
+    /// `/dev/vhost-vdpa-0` or `/sys/bus/virtio/devices/virtio3`. Below
+    /// `/dev`, the device node must have the numbers that sysfs shows.
     #[must_use]
     pub fn path(&self) -> Option<String> {
         match self.driver()? {

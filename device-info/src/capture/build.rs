@@ -15,7 +15,7 @@ use crate::sysfs::path::follow;
 
 impl Capture {
     /// Builds the captured machine in `sys` and `dev` below `directory`, and returns a [`Sysfs`]
-    /// that reads it.
+    /// that reads these two directories.
     ///
     /// Only root can create character devices. Without root, this method skips them. Paths that
     /// depend on a skipped device are then unknown to readers of the built machine.
@@ -29,7 +29,7 @@ impl Capture {
         for base in [&root, &dev] {
             fs::create_dir_all(base).map_err(|error| CaptureError::io(base, error))?;
         }
-        // Create links last, after their directories, so that nothing is created through a link.
+        // Create links last, so that no file or directory is created through a link.
         for (path, node) in &self.sysfs {
             match node {
                 Node::Directory => {

@@ -6,7 +6,7 @@ use crate::devlink::{Devlink, DevlinkHandle};
 use crate::switch::Switch;
 use crate::sysfs::{Entry, Sysfs};
 
-/// The attributes of a device that a capture contains. Most exist only for PCI functions.
+/// The attributes that a capture contains for a device. Most exist only for PCI functions.
 const PCI_TEXTS: [&str; 14] = [
     "class",
     "vendor",
@@ -25,7 +25,7 @@ const PCI_TEXTS: [&str; 14] = [
 ];
 const NET_TEXTS: [&str; 5] = ["address", "type", "mtu", "phys_port_name", "phys_switch_id"];
 
-/// The buses whose devices a capture contains, even if they do not belong to a network function.
+/// The buses whose devices a capture contains even if the devices belong to no network function.
 const BUSES: [&str; 4] = ["vdpa", "virtio", "auxiliary", "netdevsim"];
 
 impl Capture {

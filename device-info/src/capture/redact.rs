@@ -129,7 +129,7 @@ impl Redactor {
     }
 }
 
-/// Returns the number of the next substitute, from 1.
+/// Returns the number of the next substitute, counted from 1, as eight big-endian octets.
 fn counter(used: usize) -> [u8; 8] {
     u64::try_from(used + 1).unwrap_or(u64::MAX).to_be_bytes()
 }

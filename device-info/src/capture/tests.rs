@@ -42,7 +42,7 @@ fn shape(capture: &Capture) -> Vec<String> {
 }
 
 #[test]
-fn a_built_capture_is_captured_as_the_same() {
+fn capturing_a_built_capture_returns_the_same_capture() {
     for (name, capture) in all() {
         let directory = tempfile::tempdir().unwrap();
         let sysfs = capture.build(directory.path()).unwrap();
@@ -59,7 +59,7 @@ fn a_built_capture_is_captured_as_the_same() {
 }
 
 #[test]
-fn json_carries_a_capture_whole() {
+fn a_capture_survives_json() {
     for (name, capture) in all() {
         assert_eq!(
             Capture::from_json(&capture.to_json()).unwrap(),
@@ -70,7 +70,7 @@ fn json_carries_a_capture_whole() {
 }
 
 #[test]
-fn a_capture_of_another_format_or_half_of_one_is_refused_in_one_line() {
+fn an_unknown_format_or_a_truncated_capture_is_refused_in_one_line() {
     let text = fixtures::rxe().to_json();
     let other = text.replacen("\"format\": 1", "\"format\": 9", 1);
     assert!(
@@ -89,7 +89,7 @@ fn a_capture_of_another_format_or_half_of_one_is_refused_in_one_line() {
 }
 
 #[test]
-fn a_capture_cannot_write_out_of_its_directory() {
+fn a_capture_cannot_write_outside_its_directory() {
     for (path, node) in [
         ("../escape", Node::Text(String::new())),
         ("/tmp/escape", Node::Text(String::new())),

@@ -102,7 +102,7 @@ impl Request {
     }
 }
 
-/// Adds the replies in one datagram. Returns true if the answer is complete.
+/// Adds the replies in one datagram to `replies`. Returns true if the answer is complete.
 pub(super) fn collect(
     datagram: &[u8],
     sequence: u32,
@@ -120,7 +120,7 @@ pub(super) fn collect(
             .ok_or_else(garbled)?;
         rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
         if u32_at(message, 8) != Some(sequence) {
-            // The rest of the answer to an earlier request that timed out.
+            // This is the rest of the answer to an earlier request that timed out.
             continue;
         }
         match u16_at(message, 4).ok_or_else(garbled)? {

@@ -7,12 +7,14 @@ use crate::quoted::Quoted;
 /// Completes device information with facts of the machine.
 ///
 /// `given` is the device plugin's or the delegate's device information, if there is any. `complete`
-/// keeps its values, and takes missing values from `facts`. It refuses a value that contradicts
-/// `facts`, because a pod would open the wrong device. Without `given`, the result comes from
-/// `facts` alone: `vdpa` if the driver and the path of a vDPA device are known, otherwise `pci`.
-/// The result is `None` for a device that is neither, such as a subfunction, because the
-/// specification has no type for it. The result's version is at least the version that its keys
-/// need.
+/// keeps the values of `given`, and takes missing values from `facts`. It refuses a value that
+/// contradicts `facts`, because the pod would open the wrong device.
+///
+/// Without `given`, the result comes from `facts` alone. Its type is `vdpa` if the driver and the
+/// path of a vDPA device are known, otherwise `pci`. The result is `None` for a device that is
+/// neither, such as a subfunction, because the specification has no type for it.
+///
+/// The result's version is at least the version that its keys need.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! Facts of the machine about an allocated device.
+//! What this machine reports about an allocated device.
 
 use crate::device::Device;
 use crate::devlink::DevlinkHandle;

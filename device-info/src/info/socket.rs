@@ -8,8 +8,8 @@ use std::path::Path;
 use super::{DeviceInfo, DeviceKind, MemifRole, VhostUserMode};
 
 impl DeviceInfo {
-    /// Checks the path of the socket of a vhost-user or memif device after an attachment (`DEVINFO
-    /// 1.1.0 §3.1.5.1, §3.1.6.1`). Succeeds for devices without a socket.
+    /// Checks the socket of a vhost-user or memif device after an attachment (`DEVINFO 1.1.0
+    /// §3.1.5.1, §3.1.6.1`). Succeeds for devices without a socket.
     ///
     /// In the mode `client` and the role `slave` the host creates the socket, so the socket must
     /// exist. In `server` and `master` the application creates the socket later, so only the
@@ -17,7 +17,7 @@ impl DeviceInfo {
     ///
     /// # Errors
     ///
-    /// [`SocketError`] if the path of the host's socket is missing or is not a socket, and if the
+    /// [`SocketError`] if the host's socket is missing or the path is not a socket, and if the
     /// directory of the application's socket is missing.
     pub fn check_socket(&self) -> Result<(), SocketError> {
         let (path, by_host) = match self.kind() {

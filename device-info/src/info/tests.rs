@@ -27,7 +27,7 @@ fn completed(given: Option<Value>, facts: &Facts) -> Value {
 // clause: DEVINFO-1.1.0 §3.1.4.6: it survives reading and writing
 #[test]
 // clause: DEVINFO-1.1.0 §3.1: every type with all its keys survives reading and writing
-fn every_type_with_all_its_keys_survives_in_the_order_of_the_specification() {
+fn every_type_survives_reading_and_writing_with_its_keys_in_order() {
     for text in [
         r#"{"type":"pci","version":"1.1.0","pci":{"pci-address":"0000:18:0a.2","vhost-net":"/dev/vhost-net","rdma-device":"mlx5_0,mlx5_1","pf-pci-address":"0000:18:00.1","representor-device":"eth3"}}"#,
         r#"{"type":"vdpa","version":"1.1.0","vdpa":{"parent-device":"vdpa2","driver":"vhost","path":"/dev/vhost-vdpa-0","pci-address":"0000:02:01.6","pf-pci-address":"0000:02:01.0","representor-device":"eth3"}}"#,
@@ -187,7 +187,7 @@ fn an_error_about_a_missing_key_or_an_impossible_value_names_key_value_and_remed
 }
 
 #[test]
-fn values_of_other_types_are_refused_in_one_line() {
+fn values_of_the_wrong_type_are_refused_in_one_line() {
     for text in [
         "",
         "[]",
@@ -220,7 +220,7 @@ fn the_reference_librarys_punt_is_read_and_the_specifications_word_is_written() 
 
 #[test]
 // clause: DEVINFO-1.1.0 §3.1.2 version
-fn a_key_of_a_newer_version_raises_the_version() {
+fn the_version_is_raised_only_if_a_key_needs_it() {
     let version = |version: &str, pci: Value| {
         let info = strict(json!({"type": "pci", "version": version, "pci": pci})).unwrap();
         info.version().to_string()
@@ -238,7 +238,7 @@ fn a_key_of_a_newer_version_raises_the_version() {
 // clause: DEVINFO-1.1.0 §3.1.3.4
 // clause: DEVINFO-1.1.0 §3.1.3.5
 #[test]
-fn what_a_device_plugin_left_out_is_filled_in_from_the_machine() {
+fn keys_that_a_device_plugin_omits_are_filled_in_from_the_machine() {
     let capture = fixtures::unverified_connectx6(4);
     let facts = facts(&capture, "0000:3b:00.4");
     let given = json!({"type": "pci", "version": "1.0.0", "x": 1, "pci": {"pci-address": "0000:3B:00.4", "y": 2}});
@@ -281,7 +281,7 @@ fn without_a_device_plugins_file_device_info_comes_from_the_machine_alone() {
 // clause: DEVINFO-1.1.0 §3.1.4.4
 #[test]
 // clause: DEVINFO-1.1.0 §3.1.4.3: the absolute device path
-fn a_vdpa_device_is_found_by_its_name_and_by_the_address_of_its_function() {
+fn a_vdpa_device_is_described_by_its_own_name_and_by_its_functions_address() {
     for id in ["vdpapci0", "0000:03:00.0"] {
         assert_eq!(
             completed(None, &facts(&fixtures::vp_vdpa_vhost(), id)),
@@ -298,7 +298,7 @@ fn a_vdpa_device_is_found_by_its_name_and_by_the_address_of_its_function() {
 }
 
 #[test]
-fn a_subfunction_has_no_device_info_of_its_own_but_completes_what_was_given() {
+fn a_subfunction_completes_given_device_info_but_has_none_of_its_own() {
     let capture = fixtures::unverified_bluefield2();
     let facts = facts(&capture, "mlx5_core.sf.3");
     assert_eq!(complete(None, Some(&facts)).unwrap(), None);
@@ -395,7 +395,7 @@ fn unknown_facts_contradict_nothing() {
 }
 
 #[test]
-fn a_virtio_path_is_compared_by_its_name_only() {
+fn only_the_last_component_of_a_virtio_path_is_compared() {
     let facts = facts(&fixtures::vduse(), "vd0");
     let given = json!({"type": "vdpa", "version": "1.1.0", "vdpa": {"path": "/dev/sys/bus/virtio/devices/virtio3"}});
     assert_eq!(
@@ -420,7 +420,7 @@ fn without_facts_the_given_information_is_only_checked() {
 }
 
 #[test]
-fn a_description_is_compared_with_the_requested_identifier() {
+fn device_info_is_compared_with_the_requested_identifier() {
     let pci =
         wire(json!({"type": "pci", "version": "1.1.0", "pci": {"pci-address": "0000:AF:10.0"}}));
     assert_eq!(
@@ -440,7 +440,7 @@ fn a_description_is_compared_with_the_requested_identifier() {
 #[test]
 // clause: DEVINFO-1.1.0 §3.1.5.1: the host creates a client's socket, the application a server's
 // clause: DEVINFO-1.1.0 §3.1.6.1: the host creates a slave's socket, the application a master's
-fn a_socket_of_the_host_must_exist_but_an_application_creates_its_own() {
+fn the_hosts_socket_must_exist_but_an_applications_socket_needs_only_its_directory() {
     let directory = tempfile::tempdir().unwrap();
     let at = |name: &str| directory.path().join(name).display().to_string();
     let _listener = std::os::unix::net::UnixListener::bind(at("there")).unwrap();

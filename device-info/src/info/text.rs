@@ -6,12 +6,12 @@ use std::str::FromStr;
 use crate::quoted::Quoted;
 use crate::sysfs::path::is_entry_name;
 
-/// The name of a device, an RDMA device or an interface: a single directory entry without commas
-/// and white space, because commas separate the names in a list.
+/// The name of a device, an RDMA device or an interface: a single directory entry without commas or
+/// white space. In a list, commas separate the names.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DeviceName(String);
 
-/// An absolute path without `..` and control characters, at most 4,095 bytes long.
+/// An absolute path without `..` or control characters, at most 4,095 bytes long.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AbsolutePath(String);
 

@@ -78,7 +78,7 @@ impl WireDeviceInfo {
     /// Returns whether this information describes the device with the identifier `id`. If `id` is a
     /// PCI address, compares PCI addresses; otherwise compares `id` with the name of the vDPA
     /// device. Returns `None` if this information lacks the value to compare. Also returns `None`
-    /// if the name differs, because a device plugin may choose any identifier.
+    /// if the vDPA device has a different name, because a device plugin may choose any identifier.
     #[must_use]
     pub fn describes(&self, id: &str) -> Option<bool> {
         let is_vdpa = self.kind.as_deref() == Some("vdpa");

@@ -36,7 +36,7 @@ mod tests {
 
     /// The build script of `pci-ids` runs curl to download a newer table. In this repository,
     /// `.cargo/config.toml` forbids the download. If curl downloads a file that is not the table,
-    /// the crate's table is empty, and this test fails.
+    /// the table of `pci-ids` is empty, and this test fails.
     #[test]
     fn the_names_exist_without_a_download() {
         assert_eq!(vendor_name(0x15b3), Some("Mellanox Technologies"));

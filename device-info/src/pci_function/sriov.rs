@@ -28,7 +28,7 @@ impl PciFunction {
     /// Returns the SR-IOV capability; `None` for a function without it.
     ///
     /// A function can have the capability without virtual functions. Reading the number of virtual
-    /// functions blocks while a driver creates some, so call this method only where blocking does
+    /// functions blocks while a driver creates them, so call this method only where blocking does
     /// no harm.
     #[must_use]
     pub fn sriov(&self) -> Option<Sriov> {
@@ -88,7 +88,7 @@ impl PciFunction {
     ///
     /// Computes the number from the physical function's offset and stride, and confirms it by
     /// reading one link. This takes nine system calls, whatever the number of virtual functions. If
-    /// the link does not confirm the number, reads all links. Compares whole addresses.
+    /// the link does not confirm the number, reads all links.
     #[must_use]
     pub fn vf_index(&self) -> Option<u32> {
         let physical = self.physical_function()?;

@@ -14,7 +14,7 @@ use nix::unistd::{Uid, UnlinkatFlags, geteuid, unlinkat};
 use super::{StoreError, UnsafeFile, name};
 
 /// The maximum size of a file. Device information takes about 300 bytes. The annotation with the
-/// device information of all networks of a pod can have at most 256 KiB.
+/// device information of all of a pod's networks can have at most 256 KiB.
 const MAX_FILE: u64 = 64 << 10;
 
 /// An open directory. Every operation on a file uses the directory's descriptor, not its path.
@@ -51,7 +51,7 @@ impl Directory {
             return Ok(there);
         }
         let path = base.join(name);
-        let fail = |error: io::Error| StoreError::io(&path, "made", error);
+        let fail = |error: io::Error| StoreError::io(&path, "created", error);
         if !base.exists() {
             DirBuilder::new()
                 .recursive(true)

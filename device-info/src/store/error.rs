@@ -11,7 +11,7 @@ use crate::quoted::Quoted;
 pub enum StoreError {
     /// A text that cannot be part of a file name.
     #[error(
-        "the {what} {value} cannot be part of a file name; use one without /, control characters and a leading dot"
+        "the {what} {value} cannot be part of a file name; use one without /, control characters or a leading dot"
     )]
     Name {
         /// What the text names.
@@ -38,7 +38,7 @@ pub enum StoreError {
     },
     /// A file that describes a different device.
     #[error(
-        "{path} describes another device than {asked}: it is stale, or two resources share this file name; remove it, or rename a resource"
+        "{path} describes a device other than {asked}: it is stale, or two resources share this file name; remove it, or rename a resource"
     )]
     OtherDevice {
         /// The file.

@@ -20,7 +20,7 @@ impl DpFileName {
     ///
     /// # Errors
     ///
-    /// [`StoreError::Name`] if either is empty, starts with a dot or has control characters.
+    /// [`StoreError::Name`] if a part is empty, starts with a dot or has control characters.
     pub fn new(resource: &str, device_id: &str) -> Result<Self, StoreError> {
         let resource = resource.replace('/', "-");
         part("resource name", &resource)?;

@@ -48,7 +48,7 @@ fn a_missing_file_of_a_device_plugin_is_not_an_error() {
 }
 
 #[test]
-fn a_file_of_mode_0444_as_the_reference_library_writes_it_is_read_and_replaced() {
+fn a_read_only_file_of_the_reference_library_is_replaced() {
     let (_directory, files) = files();
     files.write_dp("r", ID, &info(ID)).unwrap();
     let path = files.base.join("dp/r-0000:01:10.0-device.json");
@@ -107,7 +107,7 @@ fn an_unsafe_file_is_refused_with_finding_and_remedy() {
 #[test]
 fn a_file_of_another_user_is_refused() {
     if !nix::unistd::geteuid().is_root() {
-        eprintln!("skipped: only root can give a file away");
+        eprintln!("skipped: only root can change the owner of a file");
         return;
     }
     let error = with_dp(|path| {
@@ -156,7 +156,7 @@ fn a_base_behind_a_link_is_used_because_var_run_is_a_link() {
 }
 
 #[test]
-fn the_content_tells_resources_with_the_same_file_name_apart() {
+fn resources_can_share_a_file_name_but_the_content_must_describe_the_device() {
     let (_directory, files) = files();
     files.write_dp("a/b-c", ID, &info(ID)).unwrap();
     assert_eq!(
@@ -176,7 +176,7 @@ fn the_content_tells_resources_with_the_same_file_name_apart() {
         .unwrap_err()
         .to_string();
     assert!(
-        error.contains("another device than \"0000:01:10.1\"") && error.contains("stale"),
+        error.contains("a device other than \"0000:01:10.1\"") && error.contains("stale"),
         "{error}"
     );
 }
@@ -185,7 +185,7 @@ fn the_content_tells_resources_with_the_same_file_name_apart() {
 #[test]
 // clause: DEVINFO-1.1.0 §4.2.1 directory
 // clause: DEVINFO-1.1.0 §4.2.1 delete
-fn an_attachments_file_is_written_whole_readable_and_removed() {
+fn an_attachments_file_is_written_world_readable_and_removed() {
     let (_directory, files) = files();
     let name = CniFileName::of_attachment("default", "storage", "4f9c", "net1").unwrap();
     files.write_cni(&name, &info(ID)).unwrap();
@@ -259,7 +259,7 @@ fn a_failed_write_leaves_the_previous_file_and_nothing_else() {
 }
 
 #[test]
-fn names_that_are_paths_are_refused_with_the_name() {
+fn empty_names_paths_and_control_characters_are_refused() {
     for (resource, id) in [
         ("r", ".."),
         ("r", "../../etc/passwd"),

@@ -173,8 +173,8 @@ pub(crate) enum Cause {
 }
 
 impl Cause {
-    /// Maps the error numbers by which the kernel or a driver reports that there is no value to
-    /// [`Cause::Absent`].
+    /// Converts a system call's error. With some error numbers, the kernel or a driver reports that
+    /// there is no value, which becomes [`Cause::Absent`].
     pub(super) fn of(error: &io::Error) -> Self {
         match error.raw_os_error().map(Errno::from_raw) {
             Some(

@@ -11,7 +11,7 @@ use crate::fixtures;
 const PF: &str = "devices/pci0000:00/0000:00:04.0/0000:01:00.0";
 const VF: &str = "devices/pci0000:00/0000:00:04.0/0000:01:10.0";
 
-/// Builds igb in a directory and changes one path.
+/// Builds the igb fixture in a directory and changes one path.
 fn igb_with(path: &str, change: impl FnOnce(&Path)) -> (tempfile::TempDir, Sysfs) {
     let directory = tempfile::tempdir().unwrap();
     let sysfs = fixtures::igb().build(directory.path()).unwrap();
@@ -126,10 +126,10 @@ fn a_device_that_vanishes_between_two_reads_is_unknown_from_then_on() {
 }
 
 #[test]
-fn functions_that_claim_each_other_end_the_search() {
+fn functions_that_claim_each_other_cause_no_endless_search() {
     let directory = tempfile::tempdir().unwrap();
     let sysfs = fixtures::igb().build(directory.path()).unwrap();
-    // The PF claims to be a VF of its own VF, and the VF claims to be its own VF.
+    // The PF names its own VF as its PF, and the VF names itself as one of its VFs.
     symlink("../0000:01:10.0", sysfs.root().join(PF).join("physfn")).unwrap();
     symlink("../0000:01:10.2", sysfs.root().join(VF).join("virtfn0")).unwrap();
     symlink("../0000:01:10.0", sysfs.root().join(VF).join("virtfn1")).unwrap();
@@ -141,7 +141,7 @@ fn functions_that_claim_each_other_end_the_search() {
 }
 
 #[test]
-fn remarks_are_kept_within_a_bound() {
+fn the_number_of_remarks_is_bounded() {
     let sysfs = Sysfs::at("/nowhere", "/nowhere");
     for number in 0..1000 {
         let path = format!("/nowhere/{number}");
@@ -155,7 +155,7 @@ fn remarks_are_kept_within_a_bound() {
 }
 
 #[test]
-fn the_class_crate_reads_our_devices_within_our_bounds() {
+fn sysfs_class_reads_our_devices_within_our_size_limit() {
     use sysfs_class::SysClass;
     let (_directory, sysfs) = igb_with(&format!("{VF}/config"), |path| {
         std::fs::write(path, "x".repeat(1 << 20)).unwrap()

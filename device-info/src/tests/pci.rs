@@ -4,7 +4,7 @@ use super::machine;
 use crate::{Facts, Inventory, Vfio, fixtures};
 
 #[test]
-fn pci_function_its_numbers_driver_node_and_group_are_read() {
+fn pci_function_ids_driver_and_iommu_group_are_read() {
     let igb = machine(&fixtures::igb());
     let vf = igb.function("0000:01:10.2");
     assert_eq!(
@@ -47,7 +47,7 @@ fn pci_function_without_driver_is_not_an_error() {
 }
 
 #[test]
-fn pci_function_a_domain_of_five_digits_is_found_with_its_vfs() {
+fn pci_function_with_a_five_digit_domain_is_found_with_its_vfs() {
     let vmd = machine(&fixtures::unverified_vmd());
     let vfs = vmd.function("10000:e1:00.0").vfs();
     let addresses: Vec<String> = vfs.iter().map(|(_, address)| address.to_string()).collect();
@@ -67,7 +67,7 @@ fn pf_with_sriov_may_have_no_vfs() {
 }
 
 #[test]
-fn pf_a_wrapped_number_of_vectors_is_unknown() {
+fn pf_with_a_negative_number_of_vectors_reports_none() {
     let e810 = machine(&fixtures::unverified_e810(2));
     assert_eq!(
         e810.function("0000:a2:00.0").sriov().unwrap().vf_total_msix,
@@ -81,7 +81,7 @@ fn pf_a_wrapped_number_of_vectors_is_unknown() {
 }
 
 #[test]
-fn vf_without_physfn_is_not_a_vf_because_it_was_passed_into_this_machine() {
+fn vf_passed_into_this_machine_has_no_physfn_and_no_index() {
     let mut capture = fixtures::igb();
     capture.remove("devices/pci0000:00/0000:00:04.0/0000:01:10.0/physfn");
     let igb = machine(&capture);
@@ -91,7 +91,7 @@ fn vf_without_physfn_is_not_a_vf_because_it_was_passed_into_this_machine() {
 }
 
 #[test]
-fn vf_names_are_compared_whole_and_numbers_as_numbers() {
+fn vf_numbers_are_in_numeric_order_and_match_the_vf_addresses() {
     let e810 = machine(&fixtures::unverified_e810(12));
     let pf = e810.function("0000:a2:00.0");
     let numbers: Vec<u32> = pf.vfs().iter().map(|(number, _)| *number).collect();
@@ -106,7 +106,7 @@ fn vf_names_are_compared_whole_and_numbers_as_numbers() {
 }
 
 #[test]
-fn vf_number_is_found_where_offset_and_stride_are_missing_or_wrong() {
+fn vf_number_is_found_if_the_offset_is_missing_or_wrong() {
     let mut capture = fixtures::unverified_e810(12);
     capture.remove("devices/pci0000:a0/0000:a0:02.0/0000:a2:00.0/sriov_offset");
     assert_eq!(
@@ -132,7 +132,7 @@ fn numvfs_that_cannot_be_read_is_unknown_and_not_zero() {
 }
 
 #[test]
-fn numvfs_is_not_read_for_a_device_or_an_inventory_because_it_can_wait_for_a_driver() {
+fn facts_and_inventory_do_not_read_numvfs_because_the_read_can_block() {
     let igb = machine(&fixtures::igb());
     let numvfs = igb
         .sysfs
@@ -183,7 +183,7 @@ fn netdev_of_a_virtio_function_is_below_its_virtio_device() {
 }
 
 #[test]
-fn netdev_a_lone_representor_is_not_the_function() {
+fn netdev_of_a_function_is_never_a_lone_representor() {
     let mut capture = fixtures::unverified_connectx6(1);
     let pf = "devices/pci0000:3a/0000:3a:00.0/0000:3b:00.0";
     capture.remove(&format!("{pf}/net/enp59s0f0np0"));
@@ -194,7 +194,7 @@ fn netdev_a_lone_representor_is_not_the_function() {
 }
 
 #[test]
-fn subfunction_its_number_is_not_the_one_in_its_name_and_its_parent_is_the_nearest_function() {
+fn subfunction_number_is_sfnum_and_its_parent_is_the_nearest_function() {
     let dpu = machine(&fixtures::unverified_bluefield2());
     let sf = dpu.sysfs.subfunction("mlx5_core.sf.2").unwrap();
     assert_eq!(
@@ -216,7 +216,7 @@ fn subfunction_its_number_is_not_the_one_in_its_name_and_its_parent_is_the_neare
 }
 
 #[test]
-fn vfio_a_group_and_its_existing_nodes() {
+fn vfio_reports_the_group_and_only_existing_device_nodes() {
     let igb = machine(&fixtures::igb_vfio());
     let vf = igb.function("0000:01:10.0");
     assert_eq!(
@@ -232,7 +232,7 @@ fn vfio_a_group_and_its_existing_nodes() {
 }
 
 #[test]
-fn vfio_without_an_iommu_has_another_node_and_says_so() {
+fn vfio_without_an_iommu_reports_the_noiommu_node() {
     let igb = machine(&fixtures::igb_noiommu());
     let vfio = igb.function("0000:01:10.0").vfio().unwrap();
     assert_eq!(
@@ -242,7 +242,7 @@ fn vfio_without_an_iommu_has_another_node_and_says_so() {
 }
 
 #[test]
-fn vfio_the_character_device_of_iommufd_is_reported_if_it_exists() {
+fn vfio_reports_the_iommufd_device_if_it_exists() {
     let mut capture = fixtures::igb_vfio();
     capture.put_device_node("vfio/devices/vfio0", "246:0");
     let vfio = machine(&capture).function("0000:01:10.0").vfio().unwrap();

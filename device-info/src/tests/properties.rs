@@ -1,5 +1,5 @@
-//! On an incomplete machine, the readers must not panic, hang or return a wrong value. They may
-//! only return "unknown".
+//! On an incomplete machine, the readers must not panic, hang or return a wrong value. Instead of a
+//! wrong value, they must return "unknown".
 
 use proptest::prelude::*;
 

@@ -2,7 +2,7 @@ use super::machine;
 use crate::{Guid, fixtures};
 
 #[test]
-fn rdma_node_and_port_guids_are_two_things() {
+fn rdma_node_guid_and_port_guid_differ() {
     let ib = machine(&fixtures::ipoib());
     let vf = ib.function("0000:02:10.0");
     assert_eq!(vf.rdma_devices(), ["mlx5_1"]);
@@ -18,7 +18,7 @@ fn rdma_node_and_port_guids_are_two_things() {
 }
 
 #[test]
-fn rdma_made_of_software_has_no_function_but_an_interface() {
+fn rdma_software_device_has_an_interface_but_no_pci_function() {
     let rxe = machine(&fixtures::rxe());
     let device = rxe.sysfs.rdma_device("rxe0").unwrap();
     assert_eq!(
@@ -29,7 +29,7 @@ fn rdma_made_of_software_has_no_function_but_an_interface() {
 }
 
 #[test]
-fn rdma_a_device_that_a_pod_has_is_not_seen_and_not_an_error() {
+fn rdma_device_in_a_pod_is_missing_without_a_remark() {
     let mut capture = fixtures::ipoib();
     capture.remove("class/infiniband/mlx5_1");
     capture.remove("devices/pci0000:00/0000:00:04.1/0000:02:10.0/infiniband");

@@ -11,7 +11,7 @@ const ONE_FUNCTION: usize = 60;
 const EACH_FUNCTION: usize = 40;
 
 #[test]
-fn one_vf_costs_the_same_however_many_there_are() {
+fn one_vf_costs_the_same_however_many_vfs_exist() {
     let cost_of = |vfs: u32| {
         let e810 = machine(&fixtures::unverified_e810(vfs));
         let (facts, calls) = cost::of(|| Facts::read(&e810.sysfs, "0000:a2:02.1", &mut |_| None));
@@ -24,7 +24,7 @@ fn one_vf_costs_the_same_however_many_there_are() {
 }
 
 #[test]
-fn one_vf_of_a_switch_that_devlink_knows_costs_the_same_however_many_there_are() {
+fn one_vf_with_devlink_costs_the_same_however_many_vfs_exist() {
     let cost_of = |vfs: u32| {
         let capture = fixtures::unverified_connectx6(vfs);
         let mlx = machine(&capture);

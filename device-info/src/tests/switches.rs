@@ -48,7 +48,7 @@ fn representor_in_another_switch_or_of_another_physical_function_is_not_taken() 
 }
 
 #[test]
-fn two_candidates_for_a_representor_give_no_representor() {
+fn representor_is_unknown_if_two_interfaces_match() {
     let mut capture = fixtures::unverified_connectx6(2);
     for (attribute, value) in [
         ("phys_switch_id", "6c5f9e0003a1420c"),
@@ -80,7 +80,7 @@ fn representor_without_a_parent_is_found_among_all_interfaces() {
 }
 
 #[test]
-fn a_switch_id_does_not_prove_switchdev_mode() {
+fn representor_does_not_exist_in_legacy_mode_despite_a_switch_id() {
     let mlx = machine(&fixtures::unverified_connectx6(2));
     let legacy = Switch {
         mode: Some(EswitchMode::Legacy),
@@ -93,11 +93,11 @@ fn a_switch_id_does_not_prove_switchdev_mode() {
 }
 
 #[test]
-fn representor_of_another_hosts_function_is_not_ours() {
+fn representor_of_another_hosts_function_is_not_taken() {
     let capture = fixtures::unverified_bluefield2();
     let mut switch = capture.switch("pci/0000:03:00.0").unwrap().clone();
     let mlx = machine(&fixtures::unverified_connectx6(2));
-    // The ports of VFs 0 and 1 exist, but belong to the host of the card.
+    // The ports of VFs 0 and 1 exist, but belong to the card's host and not to this machine.
     assert_eq!(
         mlx.function("0000:3b:00.2").representor(Some(&switch)),
         None
@@ -114,7 +114,7 @@ fn representor_of_another_hosts_function_is_not_ours() {
 }
 
 #[test]
-fn a_port_number_that_differs_from_the_function_number_gives_no_representor() {
+fn representor_needs_devlink_if_the_numbers_of_port_and_function_differ() {
     let mut capture = fixtures::unverified_connectx6(2);
     capture.put_text(&format!("{PF}/net/enp59s0f0np0/phys_port_name"), "p1");
     let mlx = machine(&capture);

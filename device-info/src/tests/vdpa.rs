@@ -11,7 +11,7 @@ fn vdpa_devices_are_not_found_by_paths_or_unknown_names() {
 }
 
 #[test]
-fn vhost_vdpa_the_path_is_that_of_a_character_device_with_the_numbers_of_sysfs() {
+fn vhost_vdpa_path_is_a_character_device_with_the_numbers_in_sysfs() {
     let sim = machine(&fixtures::vdpasim());
     let device = sim.sysfs.vdpa_device("vdpasim0").unwrap();
     assert_eq!(device.driver(), Some(VdpaDriver::Vhost));
@@ -35,7 +35,7 @@ fn vhost_vdpa_the_path_is_that_of_a_character_device_with_the_numbers_of_sysfs()
 }
 
 #[test]
-fn virtio_vdpa_of_software_has_the_virtio_device_in_its_directory() {
+fn virtio_vdpa_software_device_contains_its_virtio_device() {
     for (capture, name) in [
         (fixtures::vdpasim(), "vdpasim1"),
         (fixtures::vduse(), "vd0"),
@@ -61,7 +61,7 @@ fn virtio_vdpa_behind_a_pci_function_has_the_virtio_device_beside_it() {
 }
 
 #[test]
-fn virtio_vdpa_with_a_rival_on_the_same_function_is_unknown() {
+fn virtio_device_is_unknown_if_two_vdpa_devices_share_a_function() {
     let mut capture = fixtures::vp_vdpa_virtio();
     let function = "devices/pci0000:00/0000:00:04.2/0000:03:00.0";
     capture.put_link(
@@ -107,7 +107,7 @@ fn an_identifier_is_a_pci_function_a_subfunction_a_vdpa_device_or_unknown() {
 }
 
 #[test]
-fn netdev_to_device_the_parent_that_netlink_shows_leads_to_the_device() {
+fn netdev_parent_that_netlink_reports_leads_to_the_device() {
     let vduse = machine(&fixtures::vduse());
     assert_eq!(
         vduse.sysfs.identity("virtio", "virtio3").is("vd0"),
