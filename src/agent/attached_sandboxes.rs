@@ -1,5 +1,4 @@
-//! The sandboxes that are attached on this node, and whether the annotation of their pods has
-//! changed.
+//! The sandboxes that are attached on this node, and whether their pods' annotations have changed.
 //!
 //! Each DEL, and each successful ADD or change of a running pod's networks, reports its sandbox.
 //! After the agent has restarted, the next STATUS sends the list of all sandboxes, because the
@@ -17,9 +16,9 @@ use crate::cluster::{Answer, PodName, SandboxNetworks};
 use crate::cni::{ContainerId, InterfaceName};
 use crate::npwg::{NetworksDigest, ObjectRef};
 
-/// The most sandboxes that the agent keeps.
+/// The maximum number of sandboxes that the agent keeps.
 const MOST: usize = 4096;
-/// The most sandboxes that one answer names.
+/// The maximum number of sandboxes that one answer names.
 const MOST_DIFFERING: usize = 256;
 
 /// The attached sandboxes.
@@ -32,15 +31,15 @@ pub(super) struct AttachedSandboxes {
 #[derive(Debug)]
 struct Attached {
     pod: PodName,
-    /// The digest of the annotation with which the attachments agree.
+    /// The digest of the annotation that the attachments match.
     networks: NetworksDigest,
     /// When the agent learned of a changed annotation, and the annotation's digest; `None` while
-    /// the attachments agree with the annotation.
+    /// the attachments match the annotation.
     changed: Option<(Instant, NetworksDigest)>,
 }
 
 impl AttachedSandboxes {
-    /// Takes the report of a call, and compares the reported sandbox with its pod in `pods`.
+    /// Records the report of a call, and compares the reported sandbox with its pod in `pods`.
     /// Returns how long the annotation had differed from the attachments before the report.
     /// Returns `None` if it had not differed, or if the sandbox is detached.
     pub(super) fn report(
@@ -72,8 +71,8 @@ impl AttachedSandboxes {
         before?.changed.map(|(since, _)| since.elapsed())
     }
 
-    /// Takes a part of the list of all sandboxes. `is_last` is set for the last part. Leaves out the
-    /// sandboxes for which there is no room.
+    /// Records a part of the list of all sandboxes. `is_last` is set for the last part. Drops
+    /// sandboxes beyond [`MOST`].
     pub(super) fn list(
         &self,
         list: Vec<SandboxNetworks>,
@@ -192,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_sandbox_of_the_same_pod_with_another_annotation_differs() {
+    fn a_sandbox_differs_only_if_the_same_pod_has_another_annotation() {
         let sandboxes = AttachedSandboxes::default();
         let web = "demo/web".parse().unwrap();
         sandboxes.report(sandbox("c1", Some("a")), &ObjectCache::default());
@@ -220,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn the_list_is_wanted_until_its_last_part_and_never_replaces_a_report() {
+    fn the_agent_wants_the_list_up_to_its_last_part_and_keeps_newer_reports() {
         let sandboxes = AttachedSandboxes::default();
         let pods = pods("b");
         assert!(wants_list(&sandboxes));
@@ -233,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_of_more_sandboxes_than_the_agent_keeps_loses_only_the_excess() {
+    fn a_list_above_the_limit_loses_only_the_excess_sandboxes() {
         let sandboxes = AttachedSandboxes::default();
         let pods = pods("b");
         let all = (0..MOST + 10).map(|number| sandbox(&format!("c{number}"), Some("a")));
@@ -248,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn more_sandboxes_than_the_agent_keeps_are_listed_again() {
+    fn a_report_above_the_limit_makes_the_agent_want_a_new_list() {
         let sandboxes = AttachedSandboxes::default();
         let pods = pods("a");
         sandboxes.list(Vec::new(), true, &pods);

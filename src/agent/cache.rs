@@ -58,13 +58,13 @@ impl Cacheable for SliceView {
 pub(super) struct ObjectSet<T> {
     objects: HashMap<ObjectRef, Rc<T>>,
     size: usize,
-    /// Whether the set has left out an object for lack of room.
+    /// Whether the set has omitted an object for lack of room.
     is_cut: bool,
 }
 
 impl<T: Cacheable> ObjectSet<T> {
-    /// Adds or replaces an object. If there is no room, shortens the object or leaves it out. The
-    /// agent then reads the object from the API server whenever a question needs it.
+    /// Adds or replaces an object. If there is no room, shortens or omits the object. The agent
+    /// then reads the object from the API server whenever a question needs it.
     pub(super) fn put(&mut self, object: ObjectRef, value: T) {
         self.remove(&object);
         let fits = |value: &T| self.size + size(&object, value) <= BUDGET;
@@ -125,7 +125,7 @@ impl<T: Cacheable> ObjectCache<T> {
         self.held.borrow().objects.len()
     }
 
-    /// Whether the cache has left out objects for lack of room.
+    /// Whether the cache has omitted objects for lack of room.
     pub(super) fn is_cut(&self) -> bool {
         self.held.borrow().is_cut
     }
@@ -135,8 +135,8 @@ impl<T: Cacheable> ObjectCache<T> {
         self.heard.get().is_some()
     }
 
-    /// Returns the time of the last list or event of the watch, or of the last answer that the API
-    /// server does not serve the objects.
+    /// Returns the time at which the watch last listed the objects or reported an event, or the API
+    /// server last answered that it does not serve the objects.
     pub(super) fn heard(&self) -> Option<Instant> {
         self.heard.get()
     }
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn objects_are_shortened_and_then_left_out_to_stay_within_the_budget() {
+    fn a_full_cache_shortens_objects_and_then_omits_them() {
         let shelf: ObjectCache<u32> = ObjectCache::default();
         let name = |number: usize| ObjectRef::new("a", &format!("p{number:04}")).unwrap();
         let each = 16 << 10;
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_list_replaces_the_old_one() {
+    fn a_new_list_replaces_all_objects() {
         let shelf: ObjectCache<u32> = ObjectCache::default();
         let name = |text: &str| text.parse::<ObjectRef>().unwrap();
         let listed = |objects: &[(&str, u32)]| {

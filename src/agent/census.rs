@@ -1,6 +1,6 @@
-//! The names of the pods on this node that a runtime attaches, and of the cluster's definitions, up
-//! to a limit for each. The pods come from the cache. For the definitions, the agent requests a new
-//! list from the API server each time.
+//! The census: the names of this node's pods and of the cluster's definitions, each up to a limit.
+//! The census omits pods that have ended or use the host's network. The pods come from the cache.
+//! For the definitions, the agent requests a new list from the API server each time.
 
 use tracing::warn;
 

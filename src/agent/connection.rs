@@ -42,9 +42,9 @@ impl ApiConnection {
         self.server.borrow().clone()
     }
 
-    /// Reads the credentials every [`FRESH_FOR`] and never returns. Kubelet writes a new token well
-    /// before the current token expires, and new certificate authorities beside it. If the API
-    /// server still refuses the credentials, [`ApiConnection::renew`] reads them again.
+    /// Reads the credentials every [`FRESH_FOR`] and never returns. Kubelet replaces the token well
+    /// before it expires, and also updates the file of certificate authorities. If the API server
+    /// still refuses the credentials, [`ApiConnection::renew`] reads them again.
     pub(super) async fn keep_fresh(self: Rc<Self>) {
         loop {
             tokio::time::sleep(FRESH_FOR).await;
@@ -57,8 +57,8 @@ impl ApiConnection {
         }
     }
 
-    /// Reads the credentials again after the API server refused them. If the token has expired, its
-    /// file already contains a new token.
+    /// Reads the credentials again after the API server refused them. If the token has expired, the
+    /// token's file already contains a new one.
     pub(super) async fn renew(&self) -> Result<(), ApiError> {
         let server = open(self.kubeconfig.as_deref(), &self.node).await?;
         *self.server.borrow_mut() = server;

@@ -3,8 +3,8 @@
 //! The agent reads a definition when a new pod selects it, or when a question needs it and the
 //! cache does not have it. The cache keeps the definition until the watch reports a change or is
 //! lost, or until the budget is exhausted. The agent watches only the metadata of definitions, from
-//! the current resource version on. The watch needs only the version of the list, not its
-//! objects, so its cost does not depend on the number of definitions.
+//! the current resource version on. To begin the watch, the agent needs only the version of the
+//! list, not its objects. So the cost of the watch does not depend on the number of definitions.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -22,8 +22,8 @@ use crate::cluster::lookup::LookupError;
 use crate::npwg::{Definition, ObjectRef};
 
 /// The longest configuration that the cache keeps, in bytes. The agent reads a longer configuration
-/// at each use. Jackfield's CustomResourceDefinition forbids more characters than this, but
-/// Multus' allows them.
+/// at each use. Jackfield's CustomResourceDefinition limits a configuration to this many
+/// characters. Multus' CustomResourceDefinition has no limit.
 pub(super) const KEPT_TEXT: usize = 64 << 10;
 /// The limit of the memory for all definitions, in bytes.
 const BUDGET: usize = 1 << 20;
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cache_stays_within_its_budget_and_drops_the_least_recently_used() {
+    fn a_full_cache_drops_the_least_recently_used_definition() {
         let kept = DefinitionCache::default();
         kept.begin_watch();
         let fit = BUDGET / (KEPT_TEXT + OVERHEAD);
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn a_definition_that_changed_while_it_was_read_is_not_kept() {
+    fn the_cache_does_not_keep_a_definition_that_changes_during_its_read() {
         let kept = DefinitionCache::default();
         kept.begin_watch();
         let reading = kept.reading(&object("x"));
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_kept_without_a_watch() {
+    fn the_cache_keeps_nothing_without_a_watch() {
         let kept = DefinitionCache::default();
         read(&kept, "x", whole("x", 9), "5");
         assert!(!kept.has(&object("x")) && !kept.is_synced());

@@ -15,7 +15,7 @@ line. It names network, interface, plugin and remedy, as far as they apply, and 
 
 CNI 1.1.0 defines the codes up to 99 (§5 Error; 50 and 51 in §2 STATUS). Jackfield defines the codes from 100. If a
 delegate fails ADD, CHECK or STATUS with code 11, Jackfield passes on that code. On STATUS, Jackfield also passes on
-code 51. For any other failure of a delegate, Jackfield returns code 100, code 106 on DEL, or code 50 on STATUS.
+code 51. For any other failure of a delegate, Jackfield returns code 106 on DEL, 50 on STATUS, and 100 otherwise.
 
 What to check for each code, with examples: [troubleshooting.md](troubleshooting.md#by-code).
 
