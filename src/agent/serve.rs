@@ -105,7 +105,7 @@ impl PluginService {
         let mut patience = ARRIVAL;
         loop {
             let next = async {
-                // Once per connection, because `doctor` asks many questions over one.
+                // Wait once per connection, because `doctor` asks many questions over one connection.
                 if has_answer && !std::mem::replace(&mut has_waited, true) {
                     stream.readable().await.map_err(FrameError::Io)?;
                     tokio::time::sleep(LAST_STEPS).await;
@@ -205,7 +205,8 @@ impl PluginService {
     /// Answers a question and returns whether the agent could send the answer.
     async fn answer(&self, question: &Question, stream: &mut UnixStream) -> bool {
         let began = Instant::now();
-        // The next question about a pod comes soon, and the cache should answer it.
+        // End the wait before the watches, so that the cache can answer the next question about a
+        // pod.
         if question.pod.is_some() {
             self.knowledge.start.end();
         }
