@@ -231,7 +231,7 @@ impl Knowledge {
         let this = Rc::clone(self);
         tokio::task::spawn_local(async move {
             for object in selected {
-                // If the definition changes during the read, the cache drops the result. Retry once.
+                // If the definition changes during a read, the cache drops the result. Retry once.
                 for _ in 0..2 {
                     let is_wanted = !this.cache.definitions.has(&object);
                     // The ADD of the pod reports the error.

@@ -1,8 +1,8 @@
 //! The owed writes by pod: the statuses and events that the API server does not have yet. Plugins
 //! leave them as files in a directory.
 //!
-//! The agent keeps only the name of each file in memory, because the directory may contain more than
-//! fits into memory. The agent reads one file at a time.
+//! The agent keeps only the name of each file in memory, because the directory may contain more
+//! than fits into memory. The agent reads one file at a time.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashSet};

@@ -59,8 +59,8 @@ impl Publisher {
         self.wake.notify_one();
     }
 
-    /// Ends the pause of all writes, because the API server answers again. A pause that the API server
-    /// asked for continues.
+    /// Ends the pause of all writes, because the API server answers again. A pause that the API
+    /// server asked for continues.
     pub(super) fn api_server_is_back(&self) {
         if self.away.is_set() && self.away.cut_short() {
             self.wake();
