@@ -7,10 +7,10 @@
 //! after the last plugin:   DeviceState ─────────────┘
 //! ```
 //!
-//! This module does no I/O. The caller reads the device, makes the repairs and compares again. Of
-//! the settings of a VF, the comparison covers only values that the kernel reports both before and
-//! after, because Jackfield cannot restore an unreported value. A device that was recreated at the
-//! same address counts as a different device.
+//! This module does no I/O. The caller reads the device, makes the repairs and compares again. The
+//! comparison covers only those settings of a VF that the kernel reports both before and after,
+//! because Jackfield cannot restore an unreported value. A device that was recreated at the same
+//! address counts as a different device.
 
 use std::fmt;
 
@@ -55,7 +55,7 @@ pub struct Comparison {
     pub repairs: Vec<Repair>,
     /// The previous and the current driver, if they differ and no repair binds the previous one.
     pub other_driver: Option<OtherDriver>,
-    /// Why the device is no longer the same one. If this is set, there are no repairs.
+    /// Why Jackfield treats the device as a different device. If this is set, there are no repairs.
     pub replacement: Option<Replacement>,
     /// Whether the interface is missing although the driver is the same as before.
     pub lacks_interface: bool,

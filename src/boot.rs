@@ -1,5 +1,5 @@
-//! The IDs of the current boot and of this process. After a reboot, the network namespaces in older
-//! records no longer exist.
+//! The IDs of the current boot and of this process. The boot ID shows which journal records are
+//! from before a reboot. The network namespaces in these records no longer exist.
 
 use std::sync::OnceLock;
 

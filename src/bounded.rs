@@ -8,7 +8,8 @@ use std::marker::PhantomData;
 
 use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-/// Reads a list of at most `N` elements. `each` may shorten an element.
+/// Reads the first `N` elements of a list. `each` may shorten an element. If `refuses_more` is set,
+/// a longer list is an error.
 struct Elements<T, F, const N: usize> {
     each: F,
     refuses_more: bool,

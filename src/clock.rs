@@ -1,4 +1,4 @@
-//! The clocks, and sleeping. In unit tests, a [machine](crate::machine) can replace them.
+//! The clocks, and sleeping. In unit tests, a simulated [machine](crate::machine) can replace them.
 
 use std::time::{Duration, Instant, SystemTime};
 

@@ -1,12 +1,12 @@
-//! The interface to the cluster. It looks up the objects that a plan needs, and publishes the
-//! outcome of an ADD.
+//! The interface to the cluster. It looks up the objects that the plan of an ADD needs, and
+//! publishes the outcome of the ADD.
 //!
 //! One [`Question`] gets one [`Answer`] with everything that the plan needs: the pod, the
-//! definitions that its annotations or the node configuration name, the IPAM claims that the
-//! annotations name, and the pod's devices according to kubelet. After the ADD, one [`Publication`]
-//! reports the outcome. The node configuration selects a folder of manifests ([`Folder`]) or the
-//! agent behind its socket ([`Agent`]). If no agent listens and a kubeconfig is configured,
-//! [`Agent`] asks the API server ([`Api`]).
+//! NetworkAttachmentDefinitions that its annotations or the node configuration name, the IPAMClaims
+//! that the annotations name, and the pod's devices according to kubelet. After the ADD, one
+//! [`Publication`] reports the outcome. The node configuration selects a folder of manifests
+//! ([`Folder`]) or the agent behind its socket ([`Agent`]). If no agent listens and a kubeconfig is
+//! configured, [`Agent`] asks the API server ([`Api`]).
 
 pub mod agent;
 pub mod api;
@@ -58,7 +58,7 @@ pub trait Cluster {
     /// code is 11 if the agent does not answer, and 107 for all other errors.
     fn ask(&self, question: &Question, until: Instant) -> Result<Answer, ClusterError>;
 
-    /// Announces a question, so that the cluster can look up its objects in advance. Does not wait
+    /// Announces a question, so that the cluster can look up the objects in advance. Does not wait
     /// for the answer. [`Cluster::ask`] reports any error later.
     fn announce(&self, _question: &Question) {}
 

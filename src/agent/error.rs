@@ -21,7 +21,7 @@ pub enum AgentError {
     /// The agent cannot start its event loop or a thread, or cannot handle a signal.
     #[error("the agent cannot run: {0}; raise the agent's limits of open files and of processes")]
     Runtime(#[source] io::Error),
-    /// The directory of owed writes cannot be created or used.
+    /// The directory of owed writes (to the API server) cannot be created or used.
     #[error("{path}: {source}; mount it writable, make root its owner, and start the agent again")]
     Directory {
         /// The directory.

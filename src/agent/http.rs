@@ -97,7 +97,7 @@ impl Pages {
 
     async fn converse(&self, stream: TcpStream) {
         let service = service_fn(async |request| self.answer(&request));
-        // Clients may close the connection at any time, so the error is not logged.
+        // Clients may close the connection at any time, so the agent does not log the error.
         let _ = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(PATIENCE)

@@ -1,4 +1,7 @@
 //! Look-ups in the cache. If an object is not in the cache, the agent reads it from the API server.
+//!
+//! A question is a request of the plugin, such as a look-up for an ADD. A definition is a
+//! NetworkAttachmentDefinition.
 
 use std::cell::RefCell;
 use std::path::Path;
@@ -30,14 +33,14 @@ const KUBELET: &str = "/var/lib/kubelet/pod-resources/kubelet.sock";
 /// How many definitions the agent reads for the cache at the same time.
 const READS: usize = 8;
 /// The largest definition that the agent reads for the cache, in bytes. This is enough for a
-/// configuration of [`KEPT_TEXT`] and the copy that `kubectl apply` puts into an annotation.
+/// configuration of [`KEPT_TEXT`] bytes and the copy that `kubectl apply` puts into an annotation.
 const READ_TO_KEEP: usize = 256 << 10;
 /// The most definitions of a pod that the agent reads before the ADD of the pod asks for them.
 const FORESEEN: usize = 32;
 /// The most pods for which the agent reads definitions in advance at the same time.
 const FORESIGHT: usize = 4;
 /// The most pods outside the cache that the agent reads at the same time. This limits the memory,
-/// because a pod may be as long as etcd allows.
+/// because a pod object may be as large as etcd allows.
 const PODS: usize = 2;
 
 /// Everything that the agent can look up.
@@ -67,8 +70,8 @@ pub(super) struct Knowledge {
 }
 
 impl Knowledge {
-    /// Creates look-ups in `cache`. Objects that the cache does not have come over `connection`. The
-    /// watches and the publisher wait for `start`; look-ups do not.
+    /// Creates look-ups in `cache`. They read objects that are not in the cache over `connection`.
+    /// The watches and the publisher wait for `start`; look-ups do not.
     pub(super) fn new(
         node: String,
         cache: Rc<Cache>,
@@ -212,8 +215,8 @@ impl Knowledge {
         if view.status.is_some() || view.is_unattached || self.cache.pods.get(pod).is_some() {
             return;
         }
-        // Leaves out the network that replaces the cluster network. Its namespace may depend on the
-        // node configuration, which the agent does not read.
+        // Omit the network that replaces the cluster network. The namespace of that network may
+        // depend on the node configuration, which the agent does not read.
         let annotations = PodAnnotations {
             networks: view.annotations.networks.clone(),
             default_network: None,
@@ -228,7 +231,7 @@ impl Knowledge {
         let this = Rc::clone(self);
         tokio::task::spawn_local(async move {
             for object in selected {
-                // If the definition changes during the read, the watch drops the read. Retry once.
+                // If the definition changes during a read, the cache drops the result. Retry once.
                 for _ in 0..2 {
                     let is_wanted = !this.cache.definitions.has(&object);
                     // The ADD of the pod reports the error.

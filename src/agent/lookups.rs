@@ -1,9 +1,10 @@
-//! The look-ups for one question, and a limit on the memory of its answer.
+//! The look-ups for one question of a plugin, and a limit on the memory of the answer.
 //!
-//! The definitions in all pending answers share a limited amount of memory (`ROOM` in
-//! `knowledge.rs`). If a definition does not fit, the agent sends it in a separate message before
-//! the answer. Separate messages need memory too. The agent therefore copies at most `COPIES`
-//! definitions from its cache at the same time, and reads definitions outside its cache one by one.
+//! The NetworkAttachmentDefinitions (definitions) in all pending answers share a limited amount of
+//! memory (`ROOM` in `knowledge.rs`). If a definition does not fit, the agent sends it in a
+//! separate message before the answer. Separate messages need memory too. The agent therefore
+//! copies at most `COPIES` definitions from its cache at the same time, and reads definitions
+//! outside its cache one by one.
 
 use std::cell::{Cell, RefCell};
 use std::path::Path;

@@ -66,7 +66,8 @@ impl Metrics {
         );
         // 50 µs to 1.6 s.
         let answer_times = Histogram::new(exponential_buckets(0.000_05, 2.0, 16));
-        // 0.125 s to 17 minutes. The runtime calls STATUS, which starts changes, every few seconds.
+        // 0.125 s to 17 minutes. A STATUS call starts a change, and the runtime calls STATUS every
+        // few seconds.
         let changes = Histogram::new(exponential_buckets(0.125, 2.0, 14));
         Metrics {
             questions: add(ours, "questions", "Questions that the plugin asked"),
@@ -89,7 +90,7 @@ impl Metrics {
             attachments: add(
                 ours,
                 "attachments",
-                "Sandboxes on record as of the last call, however many networks each has",
+                "Sandboxes with attachments as of the last call; several networks of a sandbox count once",
             ),
             detachments: add(
                 ours,
@@ -150,7 +151,7 @@ impl Metrics {
         self.changes.observe(took.as_secs_f64());
     }
 
-    /// Sets the numbers of findings of a run of `doctor`.
+    /// Sets the number of findings of each check, after a run of `doctor`.
     pub(super) fn examined(&self, examination: &Examination) {
         self.doctor.ran(examination);
     }

@@ -1,5 +1,5 @@
 //! Events about the node itself. The agent retries each event until the API server creates or
-//! refuses the event, or until too many newer events wait.
+//! refuses the event, or until newer events replace it in the queue.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;

@@ -1,6 +1,7 @@
-//! The owed writes by pod: the statuses and events that the API server does not have yet.
+//! The owed writes by pod: the statuses and events that the API server does not have yet. Plugins
+//! leave them as files in a directory.
 //!
-//! Of each file, the agent keeps only the name in memory, because the directory may contain more
+//! The agent keeps only the name of each file in memory, because the directory may contain more
 //! than fits into memory. The agent reads one file at a time.
 
 use std::cell::RefCell;
@@ -26,7 +27,7 @@ type Order = (bool, String);
 pub(super) struct OwedByPod {
     owed: OwedWrites,
     pods: RefCell<BTreeMap<PodName, BTreeSet<Order>>>,
-    /// The names of all files that were read, including files that are not owed writes.
+    /// The names of all files that the agent has read, including files that are not owed writes.
     files_read: RefCell<HashSet<String>>,
     /// Publications that plugins could not write to disk. They are lost when the agent ends.
     in_memory: RefCell<BTreeMap<PodName, PublicationInMemory>>,
@@ -72,7 +73,7 @@ impl OwedByPod {
         }
     }
 
-    /// Lists the directory and reads the new files. Renames files that cannot be read. Other tasks
+    /// Lists the directory and reads the new files. Renames files that it cannot read. Other tasks
     /// may run between two files.
     ///
     /// # Errors
@@ -164,7 +165,7 @@ impl OwedByPod {
                 Some(write) => Ok(Some(write.clone())),
                 None => self.owed.read(name),
             };
-            // If a file is missing, a plugin has merged its publication into a newer file.
+            // If a file is missing, a plugin has merged the file's publication into a newer file.
             let Ok(Some(write)) = write else { continue };
             let period = write.period();
             newest = Some(match newest {

@@ -11,7 +11,7 @@ const FIRST: Duration = Duration::from_secs(1);
 #[derive(Debug, Default)]
 pub(super) struct Pause {
     state: Cell<Option<(Instant, Duration)>>,
-    /// The end of the time that the API server asked for.
+    /// The end of a pause that the API server asked for with `Retry-After`.
     asked_until: Cell<Option<Instant>>,
 }
 
@@ -36,8 +36,8 @@ impl Pause {
         self.asked_until.set(None);
     }
 
-    /// Ends the pause, except for the time that the API server asked for. Returns whether the pause
-    /// has ended.
+    /// Ends the pause, unless the API server asked for a pause that still lasts. Returns whether
+    /// the pause has ended.
     pub(super) fn cut_short(&self) -> bool {
         let is_asked = self.asked_until.get().is_some_and(|it| it > Instant::now());
         if !is_asked {
@@ -46,10 +46,10 @@ impl Pause {
         !is_asked
     }
 
-    /// Begins the next pause, of at least the time `least` that the API server asks for, and returns
-    /// its length. A failure during a pause does not double the pause. Adds a random part of up to a
-    /// quarter: all nodes lose the API server, or get the same `Retry-After`, at the same time, but
-    /// must not all retry at the same time.
+    /// Begins the next pause and returns its length, which is at least `least`, the time that the
+    /// API server asks for. A failure during a pause does not double the pause. Adds a random part
+    /// of up to a quarter: all nodes lose the API server, or get the same `Retry-After`, at the
+    /// same time, but must not all retry at the same time.
     pub(super) fn lengthen(&self, longest: Duration, least: Duration) -> Duration {
         let pause = match self.state.get() {
             None => FIRST,

@@ -1,4 +1,4 @@
-//! Gives up the capabilities of the agent, which runs as root only to own its files.
+//! Gives up the capabilities of the agent, which runs as root only because root owns its files.
 
 use caps::{CapSet, Capability};
 

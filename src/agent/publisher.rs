@@ -1,5 +1,5 @@
 //! Publishes owed writes (the statuses and events that plugins left for the agent) as soon as
-//! possible. A repeated write changes nothing. No write reaches a later pod of the same name.
+//! possible. A repeated write changes nothing. No write goes to a later pod of the same name.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -54,13 +54,13 @@ impl Publisher {
         }
     }
 
-    /// Wakes [`Publisher::run`], because a write may be owed.
+    /// Wakes [`Publisher::run`], because a plugin may have left a write.
     pub(super) fn wake(&self) {
         self.wake.notify_one();
     }
 
-    /// Ends the pause of all writes, because the API server answers again. A pause that the API server
-    /// asked for goes on.
+    /// Ends the pause of all writes, because the API server answers again. A pause that the API
+    /// server asked for continues.
     pub(super) fn api_server_is_back(&self) {
         if self.away.is_set() && self.away.cut_short() {
             self.wake();
@@ -180,7 +180,7 @@ impl Publisher {
         warn!(
             pod,
             phase = "publish",
-            "still owed; the agent retries in {seconds:.1} s: {cause}"
+            "the writes are still owed; the agent retries in {seconds:.1} s: {cause}"
         );
     }
 

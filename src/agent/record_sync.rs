@@ -1,4 +1,5 @@
-//! Syncs the records of the journal to disk, so that no call waits for the disk.
+//! Syncs the plugin's journal, its records of attachments, to disk, so that no call waits for the
+//! disk.
 //!
 //! A disk may be slow, so a separate thread syncs the records. The plugin sends a descriptor of
 //! each record, because the agent has no access to the records.

@@ -37,8 +37,8 @@ const ARRIVAL: Duration = Duration::from_secs(5);
 /// The time limit for each further message of a connection. It is longer than the default deadline
 /// of an ADD, because a plugin keeps its connection during the ADD.
 const PATIENCE: Duration = Duration::from_secs(600);
-/// How long a plugin that has sent its report may take to end. Reading the report at once could take
-/// the processor from the plugin, and the runtime waits until the plugin has ended.
+/// How long a plugin that has sent its report may take to end. Reading the report at once could
+/// take the processor from the plugin, and the runtime waits until the plugin has ended.
 const LAST_STEPS: Duration = Duration::from_millis(2);
 /// The shortest absence of the agent that causes an event, in seconds. An upgrade takes less time.
 const LONG_SILENCE: u64 = 60;
@@ -105,7 +105,7 @@ impl PluginService {
         let mut patience = ARRIVAL;
         loop {
             let next = async {
-                // Once per connection, because `doctor` asks many questions over one.
+                // Wait once per connection: `doctor` asks many questions over one connection.
                 if has_answer && !std::mem::replace(&mut has_waited, true) {
                     stream.readable().await.map_err(FrameError::Io)?;
                     tokio::time::sleep(LAST_STEPS).await;
@@ -205,7 +205,8 @@ impl PluginService {
     /// Answers a question and returns whether the agent could send the answer.
     async fn answer(&self, question: &Question, stream: &mut UnixStream) -> bool {
         let began = Instant::now();
-        // The next question about a pod comes soon, and the cache should answer it.
+        // End the wait before the watches, so that the cache can answer the next question about a
+        // pod.
         if question.pod.is_some() {
             self.knowledge.start.end();
         }

@@ -13,8 +13,8 @@ pub struct Wish<'a> {
     pub device: Option<&'a str>,
 }
 
-/// Returns for each wish a device, `None` if the network needs no device, or the reason why the
-/// network cannot get one. The wishes are in the order in which the networks are attached.
+/// For each wish, returns a device, `None` if the network needs no device, or the reason why the
+/// network cannot get one. The wishes are in the order in which Jackfield attaches the networks.
 ///
 /// Wishes that name a device come first. Each of them gets its device if the pod has the device and
 /// no earlier wish got it. If the wish also names a resource, the device must belong to that

@@ -105,12 +105,12 @@ impl<'a> Evidence<'a> {
             let ids = of_plugins.iter().cloned().chain(of_claims).collect();
             return Verdict::certain(Supply::Devices { ids, origin });
         }
-        // kubelet knows the pod, and pod-resources lists no device of the resource for it.
+        // kubelet knows the pod, and pod-resources lists no device of the resource for the pod.
         let has_none = self.kubelet_knows_the_node() && self.index.of_plugins(resource).is_empty();
         let empty = Checkpoint::default();
         let checkpoint = match &self.checkpoint {
             Ok(checkpoint) => checkpoint,
-            // kubelet writes no checkpoint before a device plugin has its first device.
+            // kubelet writes no checkpoint before a device plugin reports its first device.
             Err(error) if error.cause == CheckpointCause::Missing && has_none => &empty,
             Err(error) => return self.without_record(resource, error),
         };
@@ -199,7 +199,7 @@ impl<'a> Evidence<'a> {
     }
 }
 
-/// The order of containers in which their devices are listed: sidecars, app containers, containers
+/// The order of the containers, and thus of their devices: sidecars, app containers, containers
 /// that only kubelet names, and init containers that run to completion. Such init containers come
 /// last because kubelet reuses their devices.
 fn order<'a>(sources: &Sources<'a>, pod_resources: Option<&'a PodDevices>) -> Vec<&'a str> {

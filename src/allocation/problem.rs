@@ -1,4 +1,4 @@
-//! Everything that can be wrong with a pod's devices, as data.
+//! Everything that can be wrong with a pod's devices.
 
 use std::io;
 use std::path::PathBuf;
@@ -60,7 +60,7 @@ pub enum AssignError {
         cause: Box<UnknownCause>,
     },
     /// Jackfield did not look up the pod's devices of this resource.
-    #[error("devices of resource {0} were not looked up")]
+    #[error("Jackfield did not look up the devices of resource {0}")]
     NotLookedUp(String),
 }
 
@@ -119,7 +119,7 @@ pub enum UnknownCause {
     )]
     Unanswered(Option<String>),
     /// The pod has claims, but Jackfield did not ask kubelet about them.
-    #[error("the pod has resource claims, and kubelet was not asked about them")]
+    #[error("the pod has resource claims, but Jackfield did not ask kubelet about them")]
     ClaimsNotAsked,
     /// kubelet names no device of the pod's claims. Contains the report if there is no answer.
     #[error(
@@ -229,7 +229,7 @@ pub enum PodResourcesAnswer {
     #[error("pod-resources does not know the pod")]
     UnknownPod,
     /// Jackfield did not ask the API.
-    #[error("pod-resources was not asked")]
+    #[error("Jackfield did not query pod-resources")]
     NotAsked,
 }
 

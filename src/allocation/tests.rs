@@ -44,7 +44,7 @@ fn refused(allocation: &Allocation, wishes: &[Wish<'_>]) -> AssignError {
 }
 
 #[test]
-fn checkpoint_of_a_real_kubelet_is_read_by_the_pods_uid() {
+fn checkpoint_of_a_real_kubelet_lists_devices_by_pod_uid() {
     let checkpoint = Checkpoint::parse(ONE).unwrap();
     let devices = checkpoint.devices_of(DELETED, &[]);
     assert_eq!(devices["example.com/vf"], ["0000:01:10.1"]);
@@ -145,7 +145,7 @@ fn a_checkpoint_without_any_device_plugin_is_empty() {
 }
 
 #[test]
-fn identifiers_in_one_list_are_read_as_older_kubelets_wrote_them() {
+fn jackfield_reads_the_single_list_of_identifiers_of_older_kubelets() {
     let text = r#"{"Data":{"PodDeviceEntries":[
         {"PodUID":"u","ContainerName":"c","ResourceName":"r","DeviceIDs":["b","a"]}]}}"#;
     let checkpoint = Checkpoint::parse(text.as_bytes()).unwrap();
@@ -190,7 +190,7 @@ fn a_device_that_is_not_the_pods_own_is_refused() {
 }
 
 #[test]
-fn assignment_too_few_devices_are_refused_by_resource_and_numbers() {
+fn assignment_the_error_about_too_few_devices_names_resource_and_numbers() {
     let one = allocation(&[("r", &["d1"])]);
     let wishes = [wish("r", ""), wish("r", "")];
     let first = assign(&one, &wishes).remove(0);
@@ -204,7 +204,7 @@ fn assignment_too_few_devices_are_refused_by_resource_and_numbers() {
 }
 
 #[test]
-fn a_resource_without_devices_gives_none_and_fails_no_network() {
+fn networks_of_a_resource_without_devices_get_none_and_do_not_fail() {
     let mut none = Allocation::default();
     none.set("br", Supply::NoDevices);
     assert_eq!(given(&none, &[wish("br", ""), wish("br", "")]), ["-", "-"]);
@@ -223,7 +223,7 @@ fn a_named_device_is_refused_while_the_pods_devices_are_unknown() {
 }
 
 #[test]
-fn a_resource_that_was_not_looked_up_gives_no_device() {
+fn assigning_from_a_resource_that_was_not_looked_up_fails() {
     let resource = "r".to_owned();
     let refused = refused(&Allocation::default(), &[wish("r", "")]);
     assert_eq!(refused, AssignError::NotLookedUp(resource));
@@ -242,7 +242,7 @@ const CLAIMS: &[u8] = include_bytes!("tests/dra_manager_state");
 const CLAIMANT: &str = "7a2fba40-fde6-4eec-8398-725d66d38d8d";
 
 #[test]
-fn a_real_kubelets_record_of_claims_is_read_by_the_pods_uid() {
+fn a_real_kubelets_record_of_claims_lists_devices_by_pod_uid() {
     let claims = Claims::parse(CLAIMS).unwrap();
     let device = |claim: &str, device: &str| DynamicDevice {
         claim: claim.to_owned(),

@@ -57,13 +57,13 @@ fn an_unchanged_device_needs_no_repair() {
 }
 
 #[test]
-fn an_admin_mac_that_became_the_vfs_own_is_restored() {
+fn an_admin_mac_that_equals_the_vfs_own_address_is_reset_to_zero() {
     let left = function(|vf| vf.mac = Some(OWN.into()));
     assert_eq!(repairs(&fresh(), &left), ["mac 00:00:00:00:00:00"]);
 }
 
 #[test]
-fn name_and_mac_are_restored_after_the_pod_vanished() {
+fn the_name_mac_and_mtu_of_an_interface_are_restored() {
     let left = netdev(|link| {
         link.name = "net1".to_owned();
         link.address = PODS.to_vec();
@@ -78,7 +78,7 @@ fn name_and_mac_are_restored_after_the_pod_vanished() {
 }
 
 #[test]
-fn every_setting_on_the_physical_function_is_restored_and_the_trust_last() {
+fn every_setting_of_a_vf_is_restored_and_trust_comes_last() {
     let before = function(|vf| {
         vf.vlan = Some(VfVlan {
             id: 7,
@@ -228,7 +228,7 @@ fn an_ipoib_address_is_never_set_and_another_guid_needs_a_rebind() {
 }
 
 #[test]
-fn only_repairs_that_remove_a_pods_identity_have_one() {
+fn only_repairs_that_remove_a_pods_identity_name_an_identity() {
     let identities = |before: &DeviceState, now: &DeviceState| -> Vec<PodIdentity> {
         let repairs = compare(before, now).repairs;
         let of = |repair: &Repair| repair.identity(before, now);

@@ -33,8 +33,8 @@ pub(super) struct AgentArgs {
     /// Format of the log on stderr
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = LogFormat::Text)]
     log: LogFormat,
-    /// Wait for a random time of at most so many seconds before the first requests to the API server,
-    /// unless a plugin asks about a pod
+    /// Longest random wait before the first requests to the API server, in seconds; the wait ends
+    /// early if a plugin asks about a pod
     #[arg(long, value_name = "SECONDS", default_value_t = 0)]
     spread: u8,
 }

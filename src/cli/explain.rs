@@ -102,7 +102,7 @@ fn notes(prepared: &Prepared) -> Vec<String> {
     events.chain(remarks).collect()
 }
 
-/// Says whether the ADD would succeed, why it would fail, or which networks it would leave out.
+/// Says whether the ADD would succeed, why it would fail, or which networks it would omit.
 fn verdict(problems: &[String], ignored: &[String]) -> Vec<String> {
     let (heading, reasons) = if !problems.is_empty() {
         ("The ADD would fail:", problems)

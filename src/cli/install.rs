@@ -97,7 +97,7 @@ pub(super) struct InstallArgs {
     /// Take over even if pods would fail, or if jackfield cannot find out whether pods would fail
     #[arg(long, requires = "from_multus")]
     force: bool,
-    /// Give the node back to Multus, and keep running
+    /// Return the node to Multus, and keep running
     #[arg(long, requires_all = ["from_multus", "watch"])]
     back: bool,
     /// File with the configuration of Multus' daemon [default: multus.d/daemon-config.json in --conf-dir]

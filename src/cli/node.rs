@@ -53,7 +53,7 @@ pub(super) fn status(args: &NodeArgs) -> Result<(), CommandError> {
         Some(Ran::All) => "its plugins are ready too",
         Some(Ran::None) => "its plugins have no STATUS before cniVersion 1.1.0",
         None => {
-            "jackfield did not ask the network's plugins, because the agent, which has the network's definition, does not answer"
+            "jackfield did not ask the network's plugins, because the network's definition comes from the agent, and the agent does not answer"
         }
     };
     let network = ready.network;

@@ -1,9 +1,9 @@
 //! The plugin's side of the agent's socket: one question, one answer.
 //!
 //! The question of an ADD waits while no agent listens, for example because the agent is being
-//! upgraded. The questions of other calls do not wait. Nor does a publication: the plugin writes
-//! the publication to disk and notifies the agent at the end of the call. If a kubeconfig is
-//! configured, the plugin does not wait for an absent agent but asks the API server.
+//! upgraded. The questions of other calls do not wait. A publication does not wait either: the
+//! plugin writes the publication to disk and notifies the agent at the end of the call. If a
+//! kubeconfig is configured, the plugin does not wait for an absent agent but asks the API server.
 
 mod connection;
 mod informant;
@@ -34,7 +34,8 @@ use super::{
 pub const AGENT_WAIT: Duration = Duration::from_secs(10);
 /// The time limit for one answer of the agent. The agent may have to ask the API server first.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
-/// The pause between two attempts to reach the agent, and the time limit for announcing a question.
+/// The pause between two attempts to connect to the agent, and the time limit for announcing a
+/// question.
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// The most sandboxes in one message, so that even the longest names fit into the message.
@@ -95,8 +96,8 @@ impl Agent {
         Ok(stream)
     }
 
-    /// Sends a message, unless it is the announced question, and reads the answer by `until`. The
-    /// connection stays open for later messages.
+    /// Sends a message and reads the answer by `until`. Does not send the announced question again.
+    /// The connection stays open for later messages.
     fn exchange(&self, message: &ToAgent, until: Instant) -> Result<FromAgent, ClusterError> {
         let announced = self.announced.borrow_mut().take();
         // If a different question was announced, the first answer on its connection belongs to the
@@ -156,7 +157,7 @@ impl Agent {
         let send = |stream: &UnixStream| connection::send_with(stream, &frames, record());
         let is_sent = kept
             .is_some_and(|stream| stream.set_nonblocking(true).is_ok() && send(&stream).is_ok());
-        // Uses a new connection if the agent was restarted since it answered. Messages that do not
+        // Use a new connection if the agent was restarted since it answered. Messages that do not
         // fit into the buffer of the new socket are lost.
         if !is_sent && let Ok(stream) = self.open(Purpose::Telling) {
             let _ = send(&stream);

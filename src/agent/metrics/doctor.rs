@@ -51,8 +51,7 @@ impl Doctor {
     }
 }
 
-/// A gauge with a time in seconds since 1970. The metrics page leaves out this gauge
-/// while it is 0.
+/// A gauge with a time in seconds since 1970. The metrics page omits this gauge while it is 0.
 #[derive(Debug, Default, Clone)]
 struct Time(Arc<AtomicI64>);
 

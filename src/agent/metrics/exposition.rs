@@ -102,7 +102,7 @@ mod tests {
     /// The table has headers like those of several releases of Prometheus, of a browser and of
     /// curl, and invented headers.
     #[test]
-    fn only_a_scraper_that_accepts_open_metrics_gets_it() {
+    fn only_a_scraper_that_prefers_open_metrics_gets_it() {
         for (accept, expected) in [
             (
                 "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.5,\

@@ -68,8 +68,7 @@ impl Collector for Process {
                 most_files,
             ),
         ] {
-            // The page leaves out a value that the kernel does not report, and an unlimited
-            // maximum.
+            // The page omits a value that the kernel does not report, and an unlimited maximum.
             if let Some(value) = value.and_then(|value| i64::try_from(value).ok()) {
                 put(name, help, unit, &ConstGauge::new(value))?;
             }

@@ -28,7 +28,7 @@ do not count the call.
 | `jackfield_owed_writes`, `jackfield_owed_detachments` | above 0 for minutes | read the agent's log, which says why |
 | `jackfield_watch_failures_total` | it keeps growing | check the API server. The agent's cache may be as old as `jackfield_cache_age_seconds` shows. That metric also grows while nothing in the cluster changes |
 | `jackfield_calls_total` | it grows with a `code` other than 0 | look up the code in [errors.md](errors.md) |
-| `jackfield_agent_absences_total` | it grows | find out why the agent was away |
+| `jackfield_agent_absences_total` | it grows | find out why calls found no agent |
 | `jackfield_installation` | `state` is not `installed` | read the node's events |
 | `jackfield_unrestored_devices` | the metric has a series | run `jackfield doctor`, which names the settings that Jackfield could not restore, and the reasons |
 

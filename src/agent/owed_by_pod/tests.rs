@@ -28,7 +28,7 @@ fn status(text: &str) -> Vec<StatusEntry> {
     }]
 }
 
-/// Writes a file as an earlier release would have: one file per attempt, of any size.
+/// Writes a file as earlier releases did: one file for each publication, of any size.
 fn write(dir: &Path, file: &str, status: Option<&str>, events: usize) {
     let event = |number| serde_json::json!({"type": "Warning", "reason": "R", "message": format!("{file} {number}")});
     let publication = serde_json::json!({
@@ -123,7 +123,7 @@ fn memory_holds_one_publication_for_each_pod_up_to_a_limit() {
 }
 
 #[test]
-fn a_file_that_is_newer_than_the_publication_in_memory_decides() {
+fn the_newest_status_counts_in_a_file_or_in_memory() {
     let dir = tempfile::tempdir().unwrap();
     let owed = OwedWrites::new(dir.path());
     let waiting = OwedByPod::new(owed.clone());

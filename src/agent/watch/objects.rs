@@ -28,7 +28,7 @@ pub(super) struct ObjectWatch<'a, T> {
 impl<T: Cacheable> ObjectWatch<'_, T> {
     /// Parses an object into the form that the cache keeps. If parsing fails, logs a warning and
     /// returns `None`. When a question needs the object, the agent reads the object again from the
-    /// API server. If the object is a pod that still cannot be parsed, the agent answers with the
+    /// API server. If the object is a pod and the agent still cannot parse it, the plugin gets the
     /// error.
     fn kept(&self, object: &ObjectRef, text: &str, is_new: bool) -> Option<T> {
         let kept = (self.keep)(object, text, is_new);

@@ -12,8 +12,8 @@ use crate::kubelet::{DynamicDevice, PodDevices};
 
 impl Evidence<'_> {
     /// The identifiers of `devices` in the order of the containers. Fails if a device has no
-    /// identifier, if the pod's UID is unknown, or if kubelet's record cannot be used or does not
-    /// list the device for a claim of this pod.
+    /// identifier, if the pod's UID is unknown, if kubelet's record of claims is unusable, or if
+    /// this record does not list the device for a claim of this pod.
     pub(super) fn of_claims(
         &self,
         devices: &[ContainerDevice<'_>],

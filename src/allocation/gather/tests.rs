@@ -1,4 +1,4 @@
-//! Which devices a pod has. Each test sets kubelet's records and answers.
+//! Which devices Jackfield finds for a pod. Each test sets kubelet's records and answers.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -247,7 +247,7 @@ fn named(allocation: &Allocation, id: &str) -> Result<AllocatedDevice, AssignErr
 }
 
 #[test]
-fn pod_resources_and_kubelets_record_of_the_uid_agree_without_waiting() {
+fn devices_in_pod_resources_and_in_kubelets_record_need_no_wait() {
     let case = Case::of(1)
         .recorded(&["new c d1", "old c d2"])
         .answered(&["c d1"]);
@@ -277,7 +277,7 @@ fn an_answer_with_a_failure_is_no_proof_and_the_failure_is_a_remark() {
 }
 
 #[test]
-fn podresources_a_deleted_pod_of_the_same_name_never_lends_its_devices() {
+fn podresources_a_pod_never_gets_devices_of_a_deleted_pod_of_the_same_name() {
     // kubelet still names the old pod's device, and has no record of the new pod yet.
     let case = Case::of(1).recorded(&["old c d1"]).answered(&["c d1"]);
     let other_pod = |uid: Option<&str>| PodResourcesAnswer::OtherPod {
@@ -321,7 +321,7 @@ fn the_runtimes_uid_counts_and_without_a_uid_the_devices_are_unknown() {
 }
 
 #[test]
-fn podresources_what_kubelet_does_not_know_yet_after_a_reboot_is_waited_for() {
+fn podresources_after_a_reboot_jackfield_waits_until_kubelet_records_the_pod() {
     let case = Case::of(1).recorded(&["old c d1"]);
     let (path, text) = (case.checkpoint(), checkpoint(&["new c d2"]));
     let writer = std::thread::spawn(move || {
@@ -336,7 +336,7 @@ fn podresources_what_kubelet_does_not_know_yet_after_a_reboot_is_waited_for() {
 }
 
 #[test]
-fn a_device_that_kubelet_never_records_fails_with_pod_file_and_kubelets_answer() {
+fn the_error_about_an_unrecorded_device_names_pod_file_and_kubelets_answer() {
     let case = Case::of(2).recorded(&["new c d1"]).answered(&["c d1"]);
     let other_pod = PodResourcesAnswer::OtherPod {
         ids: words("d1"),
@@ -530,7 +530,7 @@ fn dra_a_claims_device_counts_if_kubelets_record_has_it_for_this_uid() {
 }
 
 #[test]
-fn a_claims_device_without_a_slice_an_identifier_or_kubelets_record_is_named() {
+fn the_error_names_a_claims_device_without_slice_identifier_or_kubelets_record() {
     let mut case = Case::of(0).recorded(&[]).claimed(&[("new", "vf1")]);
     case.pod.has_claims = true;
     case.answer = Some(dynamic(&[("vf1", None)]));
@@ -565,7 +565,7 @@ fn a_claims_device_without_a_slice_an_identifier_or_kubelets_record_is_named() {
 }
 
 #[test]
-fn devices_of_claims_that_kubelet_does_not_name_yet_are_waited_for() {
+fn jackfield_waits_until_kubelet_names_the_devices_of_claims() {
     let mut case = Case::of(0).recorded(&[]).claimed(&[("new", "vf1")]);
     case.pod.has_claims = true;
     case.later = Some(dynamic(&[("vf1", Some((Some("r"), Some("0000:01:10.1"))))]));
@@ -577,7 +577,7 @@ fn devices_of_claims_that_kubelet_does_not_name_yet_are_waited_for() {
 }
 
 #[test]
-fn a_claim_for_something_else_gives_a_network_nothing() {
+fn a_network_gets_no_device_from_a_claim_for_another_resource() {
     let mut case = Case::of(0).recorded(&[]).claimed(&[("new", "gpu0")]);
     case.pod.has_claims = true;
     case.answer = Some(dynamic(&[("gpu0", Some((None, Some("0000:09:00.0"))))]));
@@ -657,7 +657,7 @@ fn devices_are_unknown_once_the_deadline_has_passed() {
 
 /// The lookup of one resource or driver does not search all resources and drivers.
 #[test]
-fn the_devices_of_a_pod_with_very_many_drivers_are_judged_at_once() {
+fn judging_the_devices_of_20_000_drivers_takes_less_than_5_seconds() {
     let mut case = Case::of(1).recorded(&["new c 1"]);
     case.everything = true;
     case.answer = Some(of_drivers(20_000));

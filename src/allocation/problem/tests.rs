@@ -24,7 +24,7 @@ fn torn() -> (CheckpointError, String) {
 }
 
 #[test]
-fn reasons_against_a_device() {
+fn assign_errors_have_these_messages() {
     for (error, line) in [
         (
             AssignError::TooFew {
@@ -60,7 +60,7 @@ fn reasons_against_a_device() {
         ),
         (
             AssignError::NotLookedUp("r".to_owned()),
-            "devices of resource r were not looked up",
+            "Jackfield did not look up the devices of resource r",
         ),
     ] {
         assert_eq!(error.to_string(), line);
@@ -68,7 +68,7 @@ fn reasons_against_a_device() {
 }
 
 #[test]
-fn causes_of_unknown_devices() {
+fn unknown_causes_have_these_messages() {
     let report = || Some("x; do y".to_owned());
     let device = || {
         Box::new(DynamicDevice {
@@ -130,7 +130,7 @@ fn causes_of_unknown_devices() {
         ),
         (
             UnknownCause::ClaimsNotAsked,
-            "the pod has resource claims, and kubelet was not asked about them".to_owned(),
+            "the pod has resource claims, but Jackfield did not ask kubelet about them".to_owned(),
         ),
         (
             UnknownCause::NoClaimedDevice(None),
@@ -197,7 +197,7 @@ fn causes_of_unknown_devices() {
 }
 
 #[test]
-fn answers_of_pod_resources() {
+fn pod_resources_answers_have_these_messages() {
     let other_pod = |uid: Option<&str>| PodResourcesAnswer::OtherPod {
         ids: ids(2),
         uid: uid.map(str::to_owned),
@@ -214,14 +214,17 @@ fn answers_of_pod_resources() {
             PodResourcesAnswer::UnknownPod,
             "pod-resources does not know the pod",
         ),
-        (PodResourcesAnswer::NotAsked, "pod-resources was not asked"),
+        (
+            PodResourcesAnswer::NotAsked,
+            "Jackfield did not query pod-resources",
+        ),
     ] {
         assert_eq!(answer.to_string(), words);
     }
 }
 
 #[test]
-fn checkpoint_errors() {
+fn checkpoint_errors_have_these_messages() {
     let (torn, line_of_torn) = torn();
     let of_type = serde_json::from_str::<()>("7").unwrap_err();
     let not_a_unit = of_type.to_string();
@@ -256,7 +259,7 @@ fn checkpoint_errors() {
 }
 
 #[test]
-fn remarks() {
+fn allocation_remarks_have_these_messages() {
     let remark = AllocationRemark::OtherPod {
         resource: "r".to_owned(),
         ids: ids(1),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use crate::regular_file::{self, found};
 
-/// The paths of the table in several distributions, in the order in which they are tried.
+/// The paths of the table in several distributions, in the order in which Jackfield tries them.
 const PLACES: [&str; 3] = [
     "/usr/share/misc/pci.ids",
     "/usr/share/hwdata/pci.ids",

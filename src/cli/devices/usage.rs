@@ -11,7 +11,7 @@ use crate::operation::devices::orphans::Orphan;
 pub(super) struct Usage {
     /// The devices that pods have.
     pub(super) users: Vec<User>,
-    /// VFs without a pod and without the interface that their kernel driver should make.
+    /// VFs that belong to no pod and lack the interface that their kernel driver should create.
     pub(super) orphans: Vec<Orphan>,
 }
 
@@ -98,12 +98,12 @@ impl Usage {
 /// The kind of driver of a device.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum DriverKind {
-    /// A kernel driver, which makes a network interface.
+    /// A kernel driver, which creates a network interface.
     #[default]
     Kernel,
-    /// A driver for programs: VFIO or UIO.
+    /// A driver for user-space programs: VFIO or UIO.
     Program,
-    /// A vDPA driver, for a program or the kernel.
+    /// A driver with a vDPA device, which a program or the kernel uses.
     Vdpa,
     /// No driver is bound.
     Nothing,

@@ -61,7 +61,7 @@ pub(super) fn open(path: &Path, purpose: Purpose) -> Result<UnixStream, AgentPro
     match purpose {
         // The timeout also limits connecting, which waits while the agent's queue is full.
         Purpose::Asking(until) => stream.set_write_timeout(Some(left(until)?))?,
-        // Reading is shut down before connecting. So the agent cannot send descriptors that this
+        // Shut down reading before connecting, so that the agent cannot send descriptors that this
         // process would have to close.
         Purpose::Telling => stream.shutdown(Shutdown::Read)?,
     }

@@ -136,7 +136,7 @@ fn an_answer_that_arrives_byte_by_byte_ends_at_the_deadline() {
 }
 
 #[test]
-fn an_agent_whose_queue_is_full_is_given_up_at_the_deadline() {
+fn a_call_gives_up_at_the_deadline_if_the_agents_queue_is_full() {
     let dir = tempfile::tempdir().unwrap();
     let socket = dir.path().join("agent.sock");
     let listener = rustix::net::socket(
@@ -161,7 +161,7 @@ fn an_agent_whose_queue_is_full_is_given_up_at_the_deadline() {
 }
 
 #[test]
-fn a_link_under_the_sockets_name_is_not_followed() {
+fn the_plugin_refuses_a_symlink_or_a_file_at_the_sockets_path() {
     let dir = tempfile::tempdir().unwrap();
     let elsewhere = dir.path().join("elsewhere");
     std::fs::create_dir(&elsewhere).unwrap();

@@ -17,7 +17,7 @@ const MOST: usize = 256;
 /// How many objects are looked up concurrently for one question.
 const AT_ONCE: usize = 8;
 
-/// Where objects are looked up.
+/// A source of the objects for an answer.
 #[allow(async_fn_in_trait, reason = "everything runs on one thread")]
 pub trait Lookup {
     /// A pod from the cache, if there is a cache and it contains the pod.
@@ -31,13 +31,13 @@ pub trait Lookup {
     /// When the request fails.
     async fn pod(&self, namespace: &str, name: &str) -> Result<Option<PodView>, ApiError>;
 
-    /// A definition.
+    /// A NetworkAttachmentDefinition.
     ///
     /// # Errors
     /// [`LookupError`]. All callers that wait for the same look-up share the error.
     async fn definition(&self, object: &ObjectRef) -> Result<Definition, Rc<LookupError>>;
 
-    /// A claim.
+    /// An IPAMClaim.
     ///
     /// # Errors
     /// [`LookupError`].
@@ -159,8 +159,8 @@ async fn kubelet(
     Some(devices)
 }
 
-/// Returns the pod that the runtime names. If the cache has no pod of that name, or a pod with a
-/// different UID or node, this asks the API server, because the pod may have just been replaced.
+/// Returns the pod that the runtime names. Asks the API server if the cache has no pod of that
+/// name, or a pod with a different UID or node, because another pod may have just replaced it.
 async fn identified(
     lookup: &impl Lookup,
     node: Option<&str>,

@@ -134,9 +134,9 @@ pub async fn publish_claims(
                 "published the networks of the claim's devices"
             ),
             Err(error) if error.code() == Some(404) || error.is_not_served() => {}
-            // 409: another manager owns a field, or the claim was created again. 422: the claim changed
-            // after the agent read it. The entries of another manager stay, and a changed claim is
-            // probably no longer this pod's, so the agent does not retry.
+            // 409: another manager owns a field, or the claim was created again. 422: the claim
+            // changed after the agent read it. The entries of another manager stay, and a changed
+            // claim is probably no longer this pod's, so the agent does not retry.
             Err(error) if matches!(error.code(), Some(409 | 422)) => {
                 let pod = pod.to_string();
                 warn!(pod, phase = "publish", "the claim stays as it is: {error}");

@@ -3,7 +3,7 @@
 //! A connection that a load balancer has dropped is silent, but so is a watch without changes. Over
 //! HTTP/2, the client distinguishes the two by a PING. HTTP/1.1 has no PING. So the client asks the
 //! API server to end each watch after a short time. A connection that is silent for longer counts
-//! as dead. The kernel detects the loss of the API server's host within the same time.
+//! as dead. The kernel detects the loss of the API server's host sooner.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -44,7 +44,8 @@ pub(super) struct ApiClient {
     /// A second client, for GETs that got no answer from the first client, and the time of its
     /// creation.
     spare: RefCell<Option<(Client, Instant)>>,
-    /// How long a watch lasts at most, in seconds. This depends on the HTTP version of the last answer.
+    /// How long a watch lasts at most, in seconds. This depends on the HTTP version of the last
+    /// answer.
     watch_seconds: Cell<u32>,
 }
 

@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_ends_before_its_line_feed_and_is_refused_where_it_cannot_be_sent() {
+    fn a_line_feed_after_a_token_is_removed_and_an_invalid_token_is_refused() {
         assert_eq!(token(&with_token(config("abc\n")).unwrap()), "abc");
         let error = with_token(config("a\nb")).unwrap_err();
         assert!(matches!(error, CredentialsError::Token), "{error}");
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_in_a_kubeconfig_begin_in_its_directory() {
+    fn paths_in_a_kubeconfig_are_relative_to_its_directory() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("kubeconfig");
         let token = dir.path().join("token").display().to_string();

@@ -1,5 +1,5 @@
-//! Reads definitions from the API server: a single definition up to a size limit, or the names of
-//! all definitions.
+//! Reads NetworkAttachmentDefinitions (definitions) from the API server: a single definition up to
+//! a size limit, or the names of all definitions.
 
 use std::collections::BTreeMap;
 
@@ -15,8 +15,8 @@ use crate::cluster::Census;
 use crate::cluster::lookup::{LookupError, Place};
 use crate::npwg::{Definition, ObjectRef, RESOURCE_NAME_ANNOTATION};
 
-/// The largest definition that is read, in bytes of the API server's answer. etcd stores objects of
-/// up to 1.5 MiB, and escaping makes JSON within JSON longer.
+/// The largest definition that Jackfield reads, in bytes of the API server's answer. etcd stores
+/// objects of up to 1.5 MiB, and escaping makes JSON within JSON longer.
 pub const LARGEST_DEFINITION: usize = 4 << 20;
 /// [`Unread::of`] decodes and checks only configurations whose JSON has fewer bytes than this.
 const SHORT: usize = 64 << 10;
@@ -206,14 +206,14 @@ mod tests {
     }
 
     #[test]
-    fn a_definition_of_nulls_is_read() {
+    fn a_definition_may_have_nulls_in_place_of_annotations_and_spec() {
         let object = json!({"metadata": {"name": "a", "annotations": null}, "spec": null});
         let (definition, _) = read(object.to_string().as_bytes()).unwrap();
         assert_eq!(definition.config, None);
     }
 
     #[test]
-    fn a_definition_with_raw_text_equals_the_one_that_is_read() {
+    fn an_unread_definition_equals_the_decoded_definition() {
         let long = "x".repeat(2 * SHORT);
         for spec in [
             json!({"config": long}),

@@ -202,7 +202,7 @@ fn a_picture_is_xml_and_shows_each_device_once() {
 }
 
 #[test]
-fn boxes_neither_overlap_nor_leave_the_page() {
+fn boxes_do_not_overlap_and_stay_within_the_page() {
     for inventory in nodes() {
         let (page, drawn) = read(&picture("node", inventory, &usage(inventory)));
         for (number, (device, area)) in drawn.iter().enumerate() {

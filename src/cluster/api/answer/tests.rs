@@ -100,7 +100,7 @@ fn a_cached_pod_needs_no_request_for_the_pod() {
 }
 
 #[test]
-fn a_pod_replaced_a_moment_ago_is_found_past_the_cache() {
+fn a_pod_that_replaced_the_cached_pod_comes_from_the_api_server() {
     let two = CacheAndServer {
         cached: pod("old", "node-a", "x"),
         fresh: pod("new", "node-a", "y"),
@@ -111,7 +111,7 @@ fn a_pod_replaced_a_moment_ago_is_found_past_the_cache() {
 }
 
 #[test]
-fn another_pod_another_node_and_no_pod_are_refused_after_a_second_look() {
+fn a_wrong_or_missing_pod_is_refused_only_after_a_request_to_the_api_server() {
     let is_other_pod = |error: &ClusterError| matches!(error, ClusterError::OtherPod { asked, known, .. } if asked == "u" && known == "other");
     let is_other_node = |error: &ClusterError| matches!(error, ClusterError::OtherNode { node, ours, .. } if node == "node-b" && ours == "node-a");
     let is_unknown = |error: &ClusterError| matches!(error, ClusterError::UnknownPod(pod, Place::ApiServer) if pod == "a/web");
