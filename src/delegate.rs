@@ -36,7 +36,7 @@ pub use processes::Processes;
 pub use search::{Binary, FindError, Ours, find};
 
 /// Returns the answer or the error of a plugin that exits with `status` and writes `stdout` to both
-/// outputs, for [`crate::fuzzing`].
+/// stdout and stderr, for [`crate::fuzzing`].
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) fn judged(status: i32, stdout: &[u8]) -> Result<Vec<u8>, DelegateError> {
     let output = process::ProcessOutput {

@@ -31,7 +31,7 @@ pub struct Network {
     pub resource: Option<String>,
     /// The text of the configuration.
     pub text: String,
-    /// The definition, file or entry of `delegates` with the configuration, for messages.
+    /// The definition, file or entry of `delegates` that has the configuration, for messages.
     pub origin: String,
 }
 
@@ -47,10 +47,10 @@ impl Network {
 /// Why a network cannot be used.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum NetworkError {
-    /// The definition is missing or cannot be used. The text is the reason from the answer.
+    /// The definition is missing or cannot be used. The text is the reason in the [`Answer`].
     #[error("{0}")]
     Lookup(String),
-    /// The answer does not contain the definition.
+    /// The [`Answer`] does not contain the definition.
     #[error("NetworkAttachmentDefinition {0} was not looked up")]
     NotLookedUp(ObjectRef),
     /// No usable definition and no configuration in `confDir` has the name, and the name is not an
@@ -212,9 +212,10 @@ impl Finder<'_> {
         }
     }
 
-    /// Finds the plugins that run for every pod in addition to its networks. Their folder is beside
-    /// the file, or in the directory, that `clusterNetwork` names, as in Multus. If
-    /// `clusterNetwork` is not an absolute path, their folder is in `confDir`.
+    /// Finds the plugins that run for every pod in addition to its networks. As in Multus, if
+    /// `clusterNetwork` is the absolute path of a file, their folder is beside this file. If
+    /// `clusterNetwork` is the absolute path of a directory, their folder is in this directory.
+    /// Otherwise, their folder is in `confDir`.
     fn auxiliary(&self) -> Option<Result<Network, NetworkError>> {
         let name = self.config.auxiliary_chain.as_ref()?;
         let cluster = match &self.config.cluster_network {

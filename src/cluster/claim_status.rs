@@ -66,7 +66,7 @@ pub struct NetworkData {
 }
 
 impl NetworkData {
-    /// Describes an interface. Leaves out what the API server would refuse: duplicate addresses,
+    /// Describes an interface. Omits what the API server would refuse: duplicate addresses,
     /// addresses after the first [`MAX_IPS`], and texts that are too long.
     pub fn new(interface: Option<String>, ips: Vec<String>, mac: Option<String>) -> NetworkData {
         let mut unique: Vec<String> = Vec::new();
@@ -84,7 +84,7 @@ impl NetworkData {
 }
 
 impl ClaimStatus {
-    /// Groups devices by claim. A device without [`NetworkData`] only names its claim.
+    /// Groups devices by claim. A device without [`NetworkData`] adds its claim, but no entry.
     pub fn group(
         devices: impl IntoIterator<Item = (ClaimedDevice, Option<NetworkData>)>,
     ) -> Vec<ClaimStatus> {
@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_the_api_server_accepts_is_kept_of_an_interface() {
+    fn network_data_omits_what_the_api_server_refuses() {
         let ips = (0..40).map(|number| format!("10.0.0.{}/24", number / 2));
         let data = NetworkData::new(Some("x".repeat(257)), ips.collect(), Some("x".repeat(129)));
         assert_eq!(data.ips.len(), MAX_IPS);
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn devices_are_grouped_by_claim_and_each_has_one_entry() {
+    fn devices_are_grouped_by_claim_without_duplicates() {
         let device = |claim: &str, device: &str| ClaimedDevice {
             claim: claim.into(),
             driver: "d".into(),

@@ -28,9 +28,9 @@ pub struct OnDisk {
     pub text: String,
 }
 
-/// Finds the configuration with the given `name`. Searches first the lists, then the single
-/// configurations, both in the order of the files' names. Skips files that cannot be read or are
-/// not JSON.
+/// Finds the configuration with the given `name`. Searches the lists first, and then the single
+/// configurations, each in the order of the file names. Skips files that cannot be read or are not
+/// JSON.
 ///
 /// # Errors
 /// When the directory exists and cannot be read.
@@ -48,7 +48,7 @@ pub fn by_name(dir: &Path, name: &str) -> Result<Option<OnDisk>, ConfDirError> {
     Ok(None)
 }
 
-/// Reads the first configuration of a directory, in the order of the files' names.
+/// Reads the first configuration of a directory, in the order of the file names.
 ///
 /// # Errors
 /// When the directory cannot be read or has no configuration, or when the first configuration
@@ -72,13 +72,13 @@ pub fn read(path: &Path) -> Result<OnDisk, ConfDirError> {
     })
 }
 
-/// Returns a list with the plugins of its sibling folder at the end, unless the list's
-/// `loadOnlyInlinedPlugins` is true (CNI 1.1.0 §1). The folder is beside the list and has the
+/// Appends the plugins of a list's sibling folder to the list, unless the list sets
+/// `loadOnlyInlinedPlugins` to true (CNI 1.1.0 §1). The folder is beside the list and has the
 /// network's name. Each `.conf` file in the folder contains a plugin.
 ///
 /// A file without the key `type` is a list. A file with a list's ending and the key `plugins` is a
-/// list even with the key `type`, which this function then removes. Any other configuration stays
-/// unchanged.
+/// list even if it has the key `type`. This function then removes `type`. Any other configuration
+/// stays unchanged.
 ///
 /// # Errors
 /// When the folder exists but cannot be read, or when a `.conf` file in it cannot be read or is not

@@ -7,7 +7,7 @@ use super::{Answer, Question};
 use crate::kubelet;
 use crate::npwg::ObjectRef;
 
-/// Returns the resources of the networks that the question or the pod's annotations name, except
+/// Returns the resources of the networks that the question or the pod's annotations name. Skips
 /// resources whose devices the pod's manifest lists. Returns `None` if the answer needs nothing
 /// from kubelet, as for most pods.
 pub(super) fn wanted<'a>(question: &Question, answer: &'a Answer) -> Option<Vec<&'a str>> {

@@ -39,7 +39,7 @@ pub enum ClusterError {
     OtherPod {
         /// Namespace and name.
         pod: String,
-        /// K8S_POD_UID.
+        /// `K8S_POD_UID` from the runtime.
         asked: String,
         /// The UID in the cluster.
         known: String,
@@ -55,16 +55,16 @@ pub enum ClusterError {
     },
     /// A request to the API server failed.
     Api(#[from] ApiError),
-    /// The API server did not accept an event. The pod's status is already written, unless the
-    /// publication has none or the status is too long. Nothing retries the event.
+    /// The API server did not accept an event. If the publication has a status, the status is
+    /// already written or is too long. Nothing retries the event.
     Event(#[source] ApiError),
     /// The agent behind this socket did not fulfil a request.
     Agent(PathBuf, #[source] AgentProblem),
-    /// Neither the plugin on disk nor the agent in memory can keep a publication.
+    /// The plugin cannot keep a publication on disk, and the agent does not keep it in memory.
     Owed {
         /// Namespace and name.
         pod: String,
-        /// The directory of owed writes.
+        /// The directory in which the plugin keeps publications for the agent.
         path: PathBuf,
         /// Why the plugin cannot keep the publication on disk.
         source: io::Error,
@@ -129,7 +129,7 @@ impl From<FrameError> for AgentProblem {
 }
 
 impl AgentProblem {
-    /// Whether the agent did not answer at all, so that a retry may succeed.
+    /// Whether the agent did not answer at all. A retry may then succeed.
     fn is_absence(&self) -> bool {
         use AgentProblem::{Closed, Io, Late, NoListener, NotSocket};
         matches!(self, NoListener | NotSocket | Closed | Late | Io(_))

@@ -39,15 +39,15 @@ pub struct Figures {
     pub phases: Vec<PhaseFigure>,
     /// The outcome for each attachment that the call made, removed, checked or could not plan.
     pub networks: Vec<NetworkFigure>,
-    /// Every plugin that was called.
+    /// Every call of a plugin.
     pub plugins: Vec<PluginFigure>,
     /// The size of the journal; `None` for ADD, which does not count the records.
     pub on_record: Option<OnRecord>,
     /// The sandbox that the call attached, changed or detached, if it succeeded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<SandboxNetworks>,
-    /// For how many seconds the agent had not answered, if this call is the first that reached the
-    /// agent again.
+    /// For how many seconds the agent had not answered before this call. Only the first call that
+    /// reaches the agent again sets this number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_silent: Option<u64>,
 }
@@ -60,7 +60,7 @@ pub struct OnRecord {
     pub attachments: u64,
     /// Detachments that failed and that Jackfield still has to retry.
     pub owed: u64,
-    /// The addresses of devices that could not be restored after a pod had used them.
+    /// The addresses of devices that Jackfield could not restore after a pod had used them.
     pub unrestored: Vec<String>,
 }
 

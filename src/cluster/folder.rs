@@ -30,8 +30,9 @@ const CENSUS_WITHIN: Duration = Duration::from_secs(30);
 #[derive(Debug)]
 pub struct Folder {
     path: PathBuf,
-    /// What a census has read. The caller of a census asks about each object in it. Reading the
-    /// folder again for each question would take time that grows with the square of the objects.
+    /// The manifests that a census has read. The caller of a census asks about each object in the
+    /// census. If each question read the folder again, the time would grow with the square of the
+    /// number of objects.
     of_census: OnceCell<Manifests>,
 }
 
@@ -117,8 +118,9 @@ impl Cluster for Folder {
         Ok(answer)
     }
 
-    /// Lists the pods in the folder as pods of `node`. Leaves out pods that use the host's network.
-    /// Always lists the definitions too. Later questions get answers from the same manifests.
+    /// Lists the pods in the folder as pods of `node`. Omits pods that use the host's network.
+    /// Always lists the definitions too. Answers to later questions come from the manifests that
+    /// this census has read.
     fn census(&self, node: &str, _: bool) -> Result<Census, ClusterError> {
         let manifests = Manifests::read(&self.path, Instant::now() + CENSUS_WITHIN)?;
         let mut census = Census {
@@ -144,7 +146,7 @@ impl Cluster for Folder {
                 }
             }
         }
-        // The manifests of an earlier census stay.
+        // Does nothing after an earlier census: its manifests stay.
         let _ = self.of_census.set(manifests);
         Ok(census)
     }
@@ -215,7 +217,7 @@ mod tests {
         };
         assert!(is_found("a") && !is_found("c"));
         std::fs::write(&file, definitions(&["a", "b", "c"])).unwrap();
-        assert!(is_found("c"), "without a census, each question reads");
+        assert!(is_found("c"), "without a census, questions read the folder");
         assert_eq!(folder.census("node", true).unwrap().definitions.len(), 3);
         std::fs::remove_file(&file).unwrap();
         assert!(is_found("a") && is_found("b") && is_found("c"));

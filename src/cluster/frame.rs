@@ -80,7 +80,7 @@ pub enum ToAgent {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FromAgent {
-    /// A definition that belongs to the answer after it. The answer repeats the definition without
+    /// A definition that belongs to the next answer. That answer repeats the definition without
     /// its configuration. The agent sends this message only if the question allows it
     /// ([`Question::parts`]).
     Definition(Box<(ObjectRef, Definition)>),

@@ -42,8 +42,8 @@ impl Identity {
 }
 
 /// Whether the annotations in `kubelets` mark the pod with this `uid` as static. Kubelet writes
-/// these annotations, and the runtime passes them. The API server never has a static pod itself, at
-/// most its mirror pod. The annotations of an object in the API do not prove that a pod is static,
+/// these annotations, and the runtime passes them. The API server never has the static pod itself,
+/// only its mirror pod. The annotations of an object in the API do not prove that a pod is static,
 /// because users can set them.
 pub fn is_static(uid: Option<&str>, kubelets: &BTreeMap<String, String>) -> bool {
     let source = kubelets.get(SOURCE).map(String::as_str);
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_static_pod_has_another_source_than_the_api_and_its_hash_as_uid() {
+    fn a_static_pods_source_is_not_the_api_and_its_uid_is_its_hash() {
         let hash = "0f4e95722eac8ac020f944d9ddf89dd7";
         let kubelets = |source: &str, hash: &str| {
             BTreeMap::from([(SOURCE.into(), source.into()), (HASH.into(), hash.into())])

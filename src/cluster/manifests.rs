@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_document_hides_no_other() {
+    fn a_broken_document_does_not_hide_other_documents() {
         let (_dir, manifests) = folder(&[
             (
                 "a.yaml",

@@ -76,8 +76,8 @@ impl OwedWrite {
         age(self).cmp(&age(other))
     }
 
-    /// Returns the period in which the plugin wrote the file, by the time since boot in the file's
-    /// name. The time of publishing does not matter.
+    /// Returns the period in which the plugin wrote the file, according to the time since boot in
+    /// the file's name. The time of publishing does not matter.
     pub fn period(&self) -> String {
         let seconds = self.file.split('.').next();
         let seconds = seconds.and_then(|seconds| seconds.parse().ok());
@@ -85,14 +85,14 @@ impl OwedWrite {
     }
 }
 
-/// Returns the time since boot, in the form with which the names of files begin. Setting the clock
+/// Returns the time since boot, in the form that begins the name of each file. Setting the clock
 /// back does not change this time.
 fn time_since_boot() -> String {
     let now = since_boot();
     format!("{:010}.{:09}", now.as_secs(), now.subsec_nanos())
 }
 
-/// Returns the time of a clock that every kernel has.
+/// Returns the time since boot. Every kernel has this clock, so reading it does not fail.
 fn since_boot() -> Duration {
     ClockId::CLOCK_BOOTTIME
         .now()
@@ -197,7 +197,7 @@ impl OwedWrites {
         earlier
     }
 
-    /// Drops the owed writes of a pod, but at most 16 of them.
+    /// Removes the files of up to 16 owed writes of a pod.
     pub fn forget_pod(&self, pod: &PodName) {
         for write in self.earlier("~", &ending(pod), pod) {
             let _ = self.forget(&write.file);

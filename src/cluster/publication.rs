@@ -58,7 +58,7 @@ impl Publication {
     ///
     /// Replaces a status longer than [`MAX_STATUS`] with an event. If there are too many events,
     /// keeps the first events and the last event. An additional event says how many events are
-    /// left out. Cuts messages longer than [`MAX_MESSAGE`].
+    /// omitted. Cuts messages longer than [`MAX_MESSAGE`].
     pub fn new(
         pod: PodName,
         status: Option<Vec<StatusEntry>>,
@@ -112,13 +112,14 @@ impl Publication {
         &self.claims
     }
 
-    /// Whether the publication changes nothing but claims.
+    /// Whether the publication changes only claims.
     pub fn is_of_claims_alone(&self) -> bool {
         self.status.is_none() && self.events.is_empty()
     }
 
     /// Merges an `earlier` publication for the same pod into this publication. Adds the earlier
-    /// events, and uses the earlier status of the pod or of a claim if this publication has none.
+    /// events. If this publication has no status for the pod or for a claim, uses the earlier
+    /// status.
     #[must_use]
     pub fn after(self, earlier: Publication) -> Publication {
         let newer: HashSet<&Event> = self.events.iter().collect();
@@ -154,7 +155,7 @@ fn few(mut events: Vec<Event>) -> Vec<Event> {
     events
 }
 
-/// What a publication leaves out, and why.
+/// What a publication omits, and why.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Omission {
     /// The status has this many bytes, which is more than [`MAX_STATUS`].
@@ -163,8 +164,8 @@ pub(super) enum Omission {
     /// The API server refused the status, because it would make the pod too long.
     #[error("network-status is not written: {0}")]
     RefusedStatus(ApiError),
-    /// The publication leaves out this many events, because of [`MAX_EVENTS`].
-    #[error("{0} more events are left out; at most {MAX_EVENTS} are written")]
+    /// The publication omits this many events, because of [`MAX_EVENTS`].
+    #[error("{0} more events are omitted; at most {MAX_EVENTS} are written")]
     Events(usize),
 }
 
@@ -247,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_publication_is_small_however_many_events_it_is_made_of() {
+    fn a_publication_keeps_its_limits_however_many_events_it_gets() {
         let mut events = warnings(30_000);
         events.push(Event::normal("AddedInterface", "last"));
         let made = Publication::new(pod(), Some(vec![entry("n")]), events.clone());
@@ -269,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn a_status_that_no_annotation_can_hold_becomes_an_event() {
+    fn an_event_replaces_a_status_that_is_too_long() {
         let status = vec![entry(&"x".repeat(MAX_STATUS))];
         let made = Publication::new(pod(), Some(status), Vec::new());
         assert_eq!(made.status(), None);
@@ -324,7 +325,7 @@ mod tests {
             ),
             (
                 Omission::Events(7),
-                "7 more events are left out; at most 32 are written",
+                "7 more events are omitted; at most 32 are written",
             ),
         ] {
             assert_eq!(omission.to_string(), words);

@@ -110,8 +110,8 @@ impl ValidAttachment {
 
     /// Reads the attachments from the configuration of a GC.
     ///
-    /// Returns `None` if the configuration has neither key. GC must then not remove anything.
-    /// `null` is an empty list.
+    /// Returns `None` if the configuration has neither key. GC must then not remove anything. The
+    /// value `null` counts as an empty list.
     ///
     /// # Errors
     ///

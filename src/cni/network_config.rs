@@ -38,7 +38,7 @@ impl NetworkConfig {
     /// plugin, even if it also has `plugins`. If `type` is missing or empty, `plugins` is the list
     /// of plugins.
     ///
-    /// The case of keys does not matter, and `null` means absent, as when Go decodes a structure.
+    /// The case of keys does not matter, and `null` means absent, as in Go's `encoding/json`.
     /// As in the reference library:
     /// - `cniVersions` may add versions to `cniVersion`.
     /// - `disableCheck` and `disableGC` may be strings.
@@ -47,8 +47,8 @@ impl NetworkConfig {
     ///
     /// # Errors
     ///
-    /// [`NetworkConfigError`] when the text is too large or not JSON, a key occurs twice, is
-    /// missing or has an invalid value, or the chain is empty or too long.
+    /// [`NetworkConfigError`] when the text is too large or not JSON, when a key occurs twice, is
+    /// missing or has an invalid value, or when the chain is empty or too long.
     pub fn parse(text: &[u8]) -> Result<Self, NetworkConfigError> {
         let raw = text_of(text)?;
         super::json::unambiguous(raw, &[])?;
@@ -60,7 +60,7 @@ impl NetworkConfig {
     ///
     /// # Errors
     ///
-    /// As [`Self::parse`], except for repeated keys.
+    /// As [`Self::parse`], but a key may occur twice.
     pub fn recorded(text: &[u8]) -> Result<Self, NetworkConfigError> {
         Self::read(text_of(text)?)
     }

@@ -111,8 +111,8 @@ impl CniResult {
     ///
     /// # Errors
     ///
-    /// [`ResultError`] when the text is empty, not JSON, of an unsupported version, or when a
-    /// required key is missing or a key has an invalid value.
+    /// [`ResultError`] when the text is empty or not JSON, when Jackfield does not support its
+    /// version, or when a key is missing or has an invalid value.
     pub fn parse(text: &[u8], config_version: Version) -> Result<Self, ResultError> {
         read::parse(text, config_version)
     }

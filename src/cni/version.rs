@@ -151,7 +151,7 @@ mod tests {
 
     // clause: CNI-1.1.0 §1 version: the highest supported of cniVersion and cniVersions is selected
     #[test]
-    fn the_highest_known_version_is_agreed_upon() {
+    fn the_highest_supported_version_is_selected() {
         type Row = (
             Option<&'static str>,
             &'static [&'static str],
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_version_is_refused_with_the_supported_ones() {
+    fn the_error_for_an_unknown_version_lists_the_supported_versions() {
         let error = Version::negotiate(Some("1.2.0"), &[]).unwrap_err();
         assert_eq!(
             error.to_string(),

@@ -110,7 +110,7 @@ mod tests {
     // clause: CNI-1.1.0 §2 exit: 0 is success
     // clause: CNI-1.1.0 §2 error document: with any other status
     #[test]
-    fn status_and_output_together_make_the_answer() {
+    fn status_and_output_determine_the_error() {
         use Verb::{Add, Del, Gc, Status};
         type IsExpected<'a> = &'a dyn Fn(&DelegateError) -> bool;
         let last = LastLine::of(b"last");

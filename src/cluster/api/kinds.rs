@@ -37,7 +37,7 @@ impl Objects {
         Objects::of_node("ResourceSlice", "resource.k8s.io/v1", path, node)
     }
 
-    /// Returns the definitions of the cluster, without their content.
+    /// Returns the cluster's NetworkAttachmentDefinitions, without their content.
     pub fn definitions() -> Objects {
         Objects {
             kind: "NetworkAttachmentDefinition",

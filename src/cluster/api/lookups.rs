@@ -1,4 +1,5 @@
-//! Look-ups at the API server, without a cache, and the census.
+//! Requests to the API server, without a cache: looks up single objects, and lists a node's pods
+//! and the cluster's definitions (the census).
 
 use std::path::Path;
 use std::rc::Rc;
@@ -63,8 +64,8 @@ impl Lookup for ApiServer {
 }
 
 impl ApiServer {
-    /// Lists the pods of a node, without pods that have ended or use the host's network. Adds all
-    /// definitions if `with_definitions` is set.
+    /// Lists the pods of a node, without pods that have ended or use the host's network. If
+    /// `with_definitions` is set, also lists all definitions.
     pub(super) async fn census(
         &self,
         node: &str,

@@ -60,12 +60,11 @@ struct ContainerSpec {
 #[derive(Debug, Clone, Default, Deserialize)]
 struct Resources {
     requests: Option<BTreeMap<String, Value>>,
-    /// For extended resources, the limits equal the requests. A manifest may leave out the
-    /// requests.
+    /// For extended resources, the limits equal the requests. A manifest may omit the requests.
     limits: Option<BTreeMap<String, Value>>,
 }
 
-/// The fields of a pod that are kept.
+/// The fields of a pod that the agent keeps.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PodView {
     /// The pod's UIDs.
@@ -84,7 +83,7 @@ pub struct PodView {
     pub has_claims: bool,
     /// Whether the pod uses the host's network or has ended. No runtime attaches such a pod.
     pub is_unattached: bool,
-    /// Whether annotations, status and containers are left out, because they are too long for the
+    /// Whether the view omits annotations, status and containers, because they are too long for the
     /// cache.
     pub is_partial: bool,
 }
@@ -299,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn no_runtime_attaches_a_pod_on_the_hosts_network_or_one_that_has_ended() {
+    fn no_runtime_attaches_a_host_network_pod_or_an_ended_pod() {
         for (spec, status, is_unattached) in [
             (json!({"hostNetwork": true}), json!({}), true),
             (json!({"hostNetwork": null}), json!({"phase": null}), false),

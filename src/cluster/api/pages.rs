@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_empty_page_is_read_and_each_object_of_a_page_by_itself() {
+    fn an_empty_page_and_a_page_with_an_invalid_object_are_read() {
         let none: Page<'_> =
             serde_json::from_str(r#"{"metadata":{"resourceVersion":"7"},"items":null}"#).unwrap();
         assert_eq!(

@@ -38,8 +38,8 @@ pub enum PublishError {
     /// The pod cannot be read, or the API server did not accept the status. No event has been
     /// created.
     Status(ApiError),
-    /// The API server did not accept an event. The status is already written, unless the
-    /// publication has none or the status is too long.
+    /// The API server did not accept an event. If the publication has a status, the status is
+    /// already written or is too long.
     Event(ApiError),
 }
 
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn a_patch_tests_the_uid_and_what_it_replaces() {
+    fn a_patch_tests_the_uid_and_the_annotation_that_it_replaces() {
         let patch = patch(&view(Some("[]")), &publication()).unwrap();
         assert_eq!(
             patch[0],
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_without_annotations_gets_them() {
+    fn a_patch_creates_the_missing_map_of_annotations() {
         let patch = patch(&view(None), &publication()).unwrap();
         assert_eq!(patch[1]["value"], Value::Null);
         assert_eq!(patch[2]["path"], "/metadata/annotations");
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn an_events_name_is_valid_and_the_same_for_the_same_words_in_one_period() {
+    fn equal_events_in_one_period_have_the_same_valid_name() {
         let name = format!("{}.{}", "x".repeat(199), "y".repeat(40));
         let about = EventTarget {
             kind: "Pod",

@@ -31,7 +31,7 @@ pub(super) const GROUP: &str = "k8s.cni.cncf.io";
 pub(super) const JSON: &str = "application/json";
 /// The media type of a JSON Patch (RFC 6902).
 pub(super) const JSON_PATCH: &str = "application/json-patch+json";
-/// The media type of a server-side apply. JSON is YAML.
+/// The media type of a server-side apply. JSON is valid YAML, so the body may be JSON.
 pub(super) const APPLY_PATCH: &str = "application/apply-patch+yaml";
 /// The size limit of an answer, in bytes, unless the request sets its own limit. Several objects of
 /// the largest size in etcd fit.
@@ -60,7 +60,7 @@ impl ApiServer {
         server.map_err(|error| ApiError::Kubeconfig(path.to_owned(), Box::new(error)))
     }
 
-    /// Creates a client of the API server of the cluster in which this process runs as a pod.
+    /// Creates a client for a process in a pod. The client uses the pod's service account.
     ///
     /// # Errors
     /// [`ApiError::ServiceAccount`] outside of a pod, or when the service account cannot be used.

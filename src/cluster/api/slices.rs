@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn dra_attributes_identify_a_device_device_id_before_pci_bus_id() {
+    fn device_id_or_else_pci_bus_id_identifies_a_device() {
         let devices = json!([
             {"name": "vf0", "attributes": {
                 "k8s.cni.cncf.io/resourceName": {"string": "example.com/vf"},
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slice_of_an_older_generation_or_of_another_pool_does_not_count() {
+    fn a_slice_of_an_older_generation_does_not_count() {
         let of = |id: &str| json!([{"name": "vf0", "attributes": {"k8s.cni.cncf.io/deviceID": {"string": id}}}]);
         let slices = [slice(1, &of("old")), slice(2, &of("new"))];
         let mut found = claimed(&["vf0"]);

@@ -50,7 +50,7 @@ fn types(text: &str) -> Vec<String> {
 // clause: CNI-1.1.0 §1 inlined plugins
 // clause: CNI-1.1.0 §1 association: by the network's name
 #[test]
-fn a_sibling_folder_adds_plugins_unless_only_inlined_ones_are_wanted() {
+fn a_sibling_folder_adds_plugins_to_a_list_unless_it_loads_only_inlined_plugins() {
     let dir = dir(&[("net.conflist", "")]);
     let folder = dir.path().join("net");
     fs::create_dir(&folder).unwrap();
@@ -115,7 +115,7 @@ fn an_auxiliary_chain_is_a_list_of_its_own() {
 }
 
 #[test]
-fn the_first_file_of_a_directory_is_taken() {
+fn the_first_configuration_of_a_directory_is_read() {
     let dir = dir(&[
         ("10-b.conf", "{}"),
         ("05-readme.txt", ""),

@@ -17,8 +17,8 @@ use crate::regular_file;
 
 /// The start of an unfinished status file's name. The name ends with the process ID of the writer.
 const UNFINISHED: &str = ".network-status.";
-/// The largest status that is read, in bytes. The new status replaces a longer status without a
-/// merge.
+/// The largest status that is read, in bytes. If the old status is larger, the new status replaces
+/// it without a merge.
 const MAX_FILE: u64 = 1 << 20;
 
 /// Writes a publication to the directory of its pod.
@@ -33,8 +33,8 @@ pub(super) fn write(dir: &Path, publication: &Publication) -> std::io::Result<()
     append_events(dir, publication.events())
 }
 
-/// Writes the status. Keeps the entries of other components. Also keeps keys with a period that
-/// other components added to Jackfield's entries (NPWG 1.3 §5.1).
+/// Writes the status. Keeps the entries of other components. If other components added keys with a
+/// `.` in their name to Jackfield's entries, also keeps these keys (NPWG 1.3 §5.1).
 fn write_status(dir: &Path, status: &[StatusEntry]) -> std::io::Result<()> {
     let path = dir.join("network-status.json");
     let before = regular_file::read_text(&path, MAX_FILE).ok();
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn half_written_status_files_of_dead_writers_are_swept_and_no_other() {
+    fn a_sweep_removes_only_unfinished_files_of_dead_writers() {
         let dir = tempfile::tempdir().unwrap();
         let status = dir.path().join("demo/web");
         sweep(&status);

@@ -18,7 +18,7 @@ fn question() -> ToAgent {
 }
 
 #[test]
-fn a_message_comes_back_as_it_was() {
+fn an_encoded_message_reads_back() {
     let installation = Installation {
         state: "multus".into(),
         message: "m".into(),
@@ -80,7 +80,7 @@ fn a_frame_that_is_foreign_too_large_or_of_another_version_is_refused_by_its_hea
 
 /// Each check takes memory and one line on the metrics page.
 #[test]
-fn an_examination_of_more_checks_than_any_release_has_is_refused() {
+fn an_examination_with_more_than_64_checks_is_refused() {
     let checks = |count: usize| {
         let check = r#"{"check":"a","findings":1}"#;
         let text = format!(
@@ -96,7 +96,7 @@ fn an_examination_of_more_checks_than_any_release_has_is_refused() {
 
 /// Other releases may write these messages with the same version.
 #[test]
-fn keys_of_newer_releases_are_ignored_and_keys_that_older_ones_lack_have_defaults() {
+fn unknown_keys_are_ignored_and_missing_keys_have_defaults() {
     let newer = r#"{"question":{"pod":{"namespace":"a","name":"b","uid":null,"new":1},"new":[]}}"#;
     let ToAgent::Question(read) = serde_json::from_str(newer).unwrap() else {
         panic!("a question");

@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn aliases_and_levels_have_a_limit() {
+    fn alias_expansion_and_nesting_have_limits() {
         let much = format!(
             "a: &a {}\nb: [{}*a]\n",
             "x".repeat(1 << 16),

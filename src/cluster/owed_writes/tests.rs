@@ -33,7 +33,7 @@ fn pods(owed: &OwedWrites) -> Vec<String> {
 }
 
 #[test]
-fn what_is_kept_is_listed_in_order_until_it_is_forgotten() {
+fn kept_writes_are_listed_in_order_until_they_are_forgotten() {
     let dir = tempfile::tempdir().unwrap();
     let owed = OwedWrites::new(dir.path());
     assert_eq!(owed.names().unwrap(), Vec::<String>::new());
@@ -94,7 +94,7 @@ fn writes_of_an_earlier_boot_come_first() {
 }
 
 #[test]
-fn a_torn_file_is_put_aside_and_one_of_a_newer_release_left_alone() {
+fn an_incomplete_file_is_unreadable_and_a_newer_format_is_skipped() {
     let dir = tempfile::tempdir().unwrap();
     let owed = OwedWrites::new(dir.path());
     owed.keep(&publication("a")).unwrap();
@@ -154,7 +154,7 @@ pub(in crate::cluster) fn example() -> Publication {
     example_without_claims().with_claims(ClaimStatus::group([(device, Some(data))]))
 }
 
-/// The same publication without claims, as in the golden file of the previous release.
+/// The publication of [`example`] without claims, as in the golden file of the previous release.
 pub(in crate::cluster) fn example_without_claims() -> Publication {
     let entry = StatusEntry {
         name: "demo/n".to_owned(),

@@ -197,7 +197,7 @@ fn gc_lists_valid_attachments_under_both_keys() {
 }
 
 #[test]
-fn a_missing_list_of_attachments_is_not_an_empty_one() {
+fn a_missing_list_of_attachments_differs_from_an_empty_list() {
     let table = [
         ("{}", Ok(None)),
         (r#"{"cni.dev/valid-attachments":null}"#, Ok(Some(0))),
@@ -242,7 +242,7 @@ fn a_result_that_the_version_cannot_express_is_an_error() {
 }
 
 #[test]
-fn capability_values_survive_a_record_in_their_order() {
+fn capability_values_keep_their_order_in_a_record() {
     let text = r#"{"portMappings":[{"HostPort":1}],"bandwidth":{"IngressRate":1e3},"mac":"x"}"#;
     let args: CapabilityArgs = serde_json::from_str(text).unwrap();
     assert_eq!(serde_json::to_string(&args).unwrap(), text);

@@ -116,8 +116,9 @@ impl Key<'_, '_> {
         self.value().starts_with("true")
     }
 
-    /// For a key of an object in the list `meant`, returns the number of the object that contains
-    /// this list. Returns `None` for every other key.
+    /// If the key is in an object in the list `meant`, returns the number of the object that
+    /// contains the list. For example, for `name` in `{"links":[{"name":1}]}` and the list `links`,
+    /// returns the number of the outer object.
     pub(crate) fn above_list(&self, meant: &str) -> Option<usize> {
         let [.., outer, Nesting::List { .. }, _] = self.levels else {
             return None;
@@ -180,8 +181,8 @@ fn name<'t>(text: &'t str, quoted: &Range<usize>) -> Result<Cow<'t, str>, JsonEr
     }
 }
 
-/// Calls `found` for every key of a text, in one pass and without recursion. Reports invalid JSON
-/// only in a key, because `serde_json` also parses the text.
+/// Calls `found` for every key of a text, in one pass and without recursion. Reports only invalid
+/// keys, because `serde_json` also parses the text and reports all other errors.
 fn visit<'t>(
     text: &'t str,
     found: &mut dyn FnMut(&Key<'_, 't>) -> Result<(), JsonError>,

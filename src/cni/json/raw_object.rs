@@ -81,8 +81,8 @@ impl RawObject {
 
     /// Whether the object has a key, even if its value is `null`.
     ///
-    /// `cni.dev/valid-attachments` needs this distinction: `null` is an empty list, but without the
-    /// key there is no list.
+    /// `cni.dev/valid-attachments` needs this distinction: the value `null` is an empty list, but
+    /// without the key there is no list.
     pub fn contains(&self, key: &str) -> bool {
         self.last(key).is_some()
     }
@@ -167,7 +167,8 @@ impl RawObject {
         self.entries.len()
     }
 
-    /// About the number of bytes that [`fmt::Display`] writes. Does not count escapes in keys.
+    /// The approximate size of the text that [`fmt::Display`] writes, in bytes. Does not count
+    /// escapes in keys.
     pub(crate) fn size_hint(&self) -> usize {
         let sizes = self
             .iter()

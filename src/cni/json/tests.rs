@@ -15,7 +15,7 @@ fn raw(text: &str) -> Box<RawValue> {
 
 // clause: CNI-1.1.0 §3 unaltered: all other fields
 #[test]
-fn values_go_out_as_they_came_in() {
+fn the_text_of_values_stays_unchanged() {
     let text = r#"{"big":9007199254740993,"exact":1.10,"huge":1e400,"tiny":-0.0,"esc":"\u00e9\/","nested":{"b": 1 ,"a":[ ]},"a\"b":null,"big":1}"#;
     assert_eq!(object(text).to_string(), text);
     let spaced = object(" {\n \"a\" : [ 1,  2 ] ,\"b\":1.50 }\r\n");
@@ -54,7 +54,7 @@ fn keys_are_found_as_go_finds_them() {
 }
 
 #[test]
-fn setting_a_key_heeds_case_and_removing_a_key_ignores_it() {
+fn set_is_case_sensitive_and_remove_ignores_case() {
     let mut config = object(r#"{"a":1,"A":2,"b":3,"a":4}"#);
     config.set("a", raw("5.0"));
     assert_eq!(config.to_string(), r#"{"a":5.0,"A":2,"b":3}"#);
@@ -131,7 +131,7 @@ fn depth_is_limited_without_using_the_stack() {
 }
 
 #[test]
-fn an_object_survives_being_a_part_of_a_record() {
+fn an_object_in_a_record_keeps_its_text() {
     let text = r#"{"config":{"a":1.10,"b":9007199254740993}}"#;
     let record: std::collections::BTreeMap<String, RawObject> = serde_json::from_str(text).unwrap();
     assert_eq!(serde_json::to_string(&record).unwrap(), text);

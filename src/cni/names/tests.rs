@@ -5,7 +5,7 @@ use super::*;
 // clause: CNI-1.1.0 §2 container ID: alphanumeric first, then alphanumeric, '_', '.', '-'
 // clause: CNI-1.1.0 §1 name: alphanumeric first, then alphanumeric, '_', '.', '-'
 #[test]
-fn container_ids_and_network_names_are_plain() {
+fn container_ids_and_network_names_have_only_safe_characters() {
     let table = [
         ("a", true),
         ("0", true),

@@ -104,7 +104,7 @@ fn a_text_that_parsers_read_differently_is_refused() {
 
 /// Multus looks for `type` first, and passes the whole object to the plugin.
 #[test]
-fn a_configuration_with_type_beside_plugins_is_a_single_one() {
+fn a_configuration_with_type_and_plugins_is_a_single_plugin() {
     let types = |text: &str| -> Vec<String> {
         let config = NetworkConfig::parse(text.as_bytes()).unwrap();
         assert_eq!(

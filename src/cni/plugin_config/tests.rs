@@ -9,7 +9,7 @@ fn plugin(text: &str) -> Result<PluginConfig, PluginConfigError> {
 // clause: CNI-1.1.0 §1 type: required
 // clause: CNI-1.1.0 §3 declared capabilities: those that are true
 #[test]
-fn a_plugin_has_a_type_and_declares_what_is_true() {
+fn a_plugin_declares_the_capabilities_that_are_true() {
     let plugin = plugin(
         r#"{"type":"bridge","ipam":{"type":"host-local"},"capabilities":{"mac":true,"ips":false,"bandwidth":null,"portMappings":true,"x":true,"x":false}}"#,
     )

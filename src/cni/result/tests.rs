@@ -9,7 +9,7 @@ fn parse(text: &str, version: Version) -> CniResult {
     CniResult::parse(text.as_bytes(), version).unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
-/// A result with two families, two interfaces, and zeros in optional fields.
+/// A result with two address families, two interfaces, and zeros in optional fields.
 fn rich() -> CniResult {
     CniResult {
         interfaces: vec![
@@ -365,7 +365,7 @@ fn the_first_interface_in_a_sandbox_belongs_to_the_attachment() {
 }
 
 #[test]
-fn a_record_holds_the_newest_form() {
+fn a_record_contains_the_newest_form() {
     let text = serde_json::to_string(&rich()).unwrap();
     assert_eq!(text, rich().to_json(Version::V1_1_0).unwrap());
     assert_eq!(serde_json::from_str::<CniResult>(&text).unwrap(), rich());

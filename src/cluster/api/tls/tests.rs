@@ -19,7 +19,8 @@ const CLIENT_KEY: &[u8] = include_bytes!("tests/client.key");
 const CA: &[u8] = include_bytes!("tests/ca.crt");
 const OTHER: &[u8] = include_bytes!("tests/other.crt");
 
-/// Starts a server that answers whether the client has a certificate. Returns its address.
+/// Starts a server that reports whether the client has shown a certificate. Returns the server's
+/// address.
 fn start_server() -> String {
     let mut roots = RootCertStore::empty();
     roots
@@ -63,7 +64,8 @@ fn answer(server: &Arc<ServerConfig>, tcp: TcpStream) -> std::io::Result<()> {
     )
 }
 
-/// Writes a kubeconfig with the settings of `cluster` and `user`, and the files that it may name.
+/// Writes a kubeconfig with the settings of `cluster` and `user`. Also writes the files that these
+/// settings may name.
 fn kubeconfig(dir: &Path, cluster: &Value, user: &Value) -> PathBuf {
     for (name, pem) in [
         ("ca.crt", CA),
@@ -139,7 +141,7 @@ fn the_client_shows_its_certificate() {
     for user in [
         json!({"client-certificate": "client.crt", "client-key": "client.key"}),
         json!({"client-certificate-data": base64(CLIENT), "client-key-data": base64(CLIENT_KEY)}),
-        // kubelet keeps both in one file.
+        // Kubelet keeps its certificate and its key in one file.
         json!({
             "client-certificate-data": base64(&[CLIENT, CLIENT_KEY].concat()),
             "client-key-data": base64(&[CLIENT, CLIENT_KEY].concat()),

@@ -110,7 +110,7 @@ fn values_are_found_under_their_keys_at_every_depth() {
 }
 
 #[test]
-fn a_key_finds_the_object_above_its_list() {
+fn a_key_finds_the_object_that_contains_its_list() {
     let text =
         r#"{"links":[{"name":1},[{"name":2}],{"x":{"name":3}}],"l":[{"name":4}],"on": true}"#;
     let mut found = Vec::new();
