@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn a_marker_stays_as_long_as_the_cache_does() {
+    fn a_marker_stays_as_long_as_the_cache_has_the_sandbox() {
         let dir = tempfile::tempdir().unwrap();
         let cache_dir = dir.path().join("multus");
         std::fs::create_dir(&cache_dir).unwrap();
