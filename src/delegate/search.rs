@@ -31,7 +31,7 @@ impl fmt::Display for Binary {
 
 /// Jackfield's own executable, identified by device and inode.
 ///
-/// Jackfield never executes this file as a delegate, whatever its name. It also never executes any
+/// Jackfield never executes this file as a delegate, under any name. It also never executes any
 /// file named `jackfield`, the name of the installed program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ours((u64, u64));

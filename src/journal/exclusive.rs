@@ -190,7 +190,7 @@ impl Journal {
         Ok(holder.is_some_and(|name| name == Path::new(&key.file_name())))
     }
 
-    /// Returns the sandbox other than `key` that holds `what`, if there is one.
+    /// Returns the sandbox that holds `what`, if it is a sandbox other than `key`.
     ///
     /// # Errors
     /// Code 109 if the link or the holder's record cannot be read.

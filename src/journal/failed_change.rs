@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn golden_failed_change() {
+    fn golden_failed_change_is_unchanged() {
         let dir = tempfile::tempdir().unwrap();
         let journal = Journal::new(dir.path());
         let failed = FailedChange {

@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn golden_owed() {
+    fn golden_owed_is_unchanged() {
         let dir = tempfile::tempdir().unwrap();
         let journal = Journal::new(dir.path());
         let owed = example();
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn golden_owed_of_the_previous_release() {
+    fn golden_owed_of_the_previous_release_is_read() {
         let dir = tempfile::tempdir().unwrap();
         let journal = Journal::new(dir.path());
         fs::create_dir(dir.path().join("owed")).unwrap();

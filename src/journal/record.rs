@@ -7,7 +7,7 @@
 
 use serde::Serialize;
 
-/// The number of bytes before the JSON of a line.
+/// The number of bytes before the JSON in a line.
 const FRONT: usize = 8 + 1 + 8 + 1;
 
 /// Appends `value` as one line to `out`.

@@ -27,7 +27,7 @@ pub struct Link {
     pub kind: Option<String>,
     /// The index of the link's master: a bridge, a bond or a VRF.
     pub master: Option<u32>,
-    /// The index of the lower link, such as the parent of a macvlan, or of the peer of a veth.
+    /// The index of the lower link (for example the parent of a macvlan) or of the peer of a veth.
     pub lower: Option<u32>,
     /// The namespace of [`Link::lower`], as an ID that is valid in the namespace of this link.
     /// [`None`] if both links are in the same namespace.

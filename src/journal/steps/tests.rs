@@ -181,7 +181,7 @@ fn write_record(journal: &Journal) {
 }
 
 #[test]
-fn golden_record() {
+fn golden_record_is_unchanged() {
     let dir = tempfile::tempdir().unwrap();
     write_record(&Journal::new(dir.path()));
     let written = std::fs::read(dir.path().join("sandboxes/c1@eth0")).unwrap();
@@ -189,7 +189,7 @@ fn golden_record() {
 }
 
 #[test]
-fn golden_record_of_the_previous_release() {
+fn golden_record_of_the_previous_release_is_read() {
     let previous = Sandbox::replay(&golden::previous("sandbox")).unwrap();
     assert_eq!(previous.baseline, [device()]);
     assert!(previous.complete && !previous.is_torn);
@@ -311,7 +311,7 @@ fn a_change_forgets_replaced_routes_through_detached_interfaces() {
 }
 
 #[test]
-fn golden_record_during_a_change() {
+fn golden_record_during_a_change_is_unchanged() {
     let dir = tempfile::tempdir().unwrap();
     let journal = Journal::new(dir.path());
     let mut sandbox = changing(&journal);
