@@ -1,7 +1,7 @@
-//! Problems as values, and their texts for people.
+//! Problems as values for code, and their texts for people.
 //!
 //! A module defines its problems as an enum and keeps their texts in one file. Code examines the
-//! enums to decide what to do. It compares texts only to leave out a line that it has just logged.
+//! enums to decide what to do. It compares texts only to avoid logging the same line twice.
 
 use std::error::Error;
 use std::fmt;
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_leaves_out_a_missing_remedy() {
+    fn a_line_omits_a_missing_remedy() {
         assert_eq!(line(&Full(true)), "the disk is full; free space there");
         assert_eq!(line(&Full(false)), "the disk is full");
     }

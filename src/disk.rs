@@ -1,4 +1,4 @@
-//! Operations on the files of the journal and of the locks. In unit tests, a
+//! Operations on the files of the journal and of the locks. In unit tests, a simulated
 //! [machine](crate::machine) can refuse, lose or tear each change.
 
 use std::fs::{self, DirEntry, File, OpenOptions, TryLockError};
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::machine::{Operation, Verdict, judge};
 
-/// Runs `act` unless the machine of a unit test decides otherwise.
+/// Runs `act`, unless the simulated machine of a unit test decides otherwise.
 fn unless_judged(operation: Operation<'_>, act: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
     match judge(operation) {
         Verdict::Proceed => act(),
@@ -94,7 +94,8 @@ pub(crate) fn list(dir: &Path) -> io::Result<Vec<DirEntry>> {
     entries
 }
 
-/// The entries of a directory come in no order. A simulation needs the same order in each run.
+/// Sorts the entries in a simulation, which needs the same order in each run. The file system
+/// returns them in no particular order.
 #[cfg(test)]
 fn in_order(mut entries: Vec<DirEntry>) -> Vec<DirEntry> {
     if crate::machine::current().is_some() {

@@ -2,9 +2,9 @@
 //!
 //! `sandboxes/` has one record for each pair of `CNI_CONTAINERID` and `CNI_IFNAME`. A record is a
 //! file of lines, each with its length and checksum. Each step appends one line. Jackfield writes
-//! each intention before it acts, so a process that is killed at any instruction leaves a record of
-//! everything that it may have done. If the line of a step is incomplete or damaged, a reader
-//! assumes that every attachment in the header was started.
+//! down what it is about to do before it acts. A process that is killed at any point therefore
+//! leaves a record of everything that it may have done. If the line of a step is incomplete or
+//! damaged, a reader assumes that every attachment in the header was started.
 //!
 //! ```text
 //! sandboxes/<container>@<ifname>    header with the intended attachments, then steps
@@ -14,14 +14,14 @@
 //! exclusive/<kind>-<address>        the sandbox that holds a device, a MAC or a GUID
 //! unrestored/<address>              a device that could not be restored
 //! changes/<container>@<ifname>      a failed change of networks, and when its retry is due
-//! publish/…                         publications that the API server does not have yet
+//! publish/…                         statuses and events that the API server does not have yet
 //! ```
 //!
 //! The plugin never syncs a record to disk. A power loss removes every network namespace, so
-//! afterwards a record matters only for leases and devices. The agent syncs the record after the
-//! plugin has answered the runtime ([`Journal::lend`]).
+//! afterwards a record matters only for IPAM leases and devices. The agent syncs the record after
+//! the plugin has answered the runtime ([`Journal::lend`]).
 //!
-//! Only root can write to the directory, because a DEL runs the plugins that the records name.
+//! Only root may write to the directory, because a DEL runs the plugins that the records name.
 
 pub mod adopted;
 pub mod entry;
@@ -73,7 +73,7 @@ use crate::private_dir;
 use crate::regular_file::found;
 use files::{entries, replace};
 
-/// The access mode of a descriptor that can be synced, but neither read nor written nor locked.
+/// The access mode of a descriptor that can be synced, but not read, written or locked.
 const NO_ACCESS: i32 = 3;
 /// The folders of the journal.
 const FOLDERS: [&str; 8] = [
@@ -86,7 +86,7 @@ const FOLDERS: [&str; 8] = [
     "changes",
     "publish",
 ];
-/// A user and a group that no process has: the largest valid ID.
+/// A user ID and group ID that no process has: the largest valid ID.
 const NOBODYS: u32 = u32::MAX - 1;
 
 /// The directory of the journal.
@@ -159,8 +159,8 @@ impl Journal {
         Entry::open(&path).map_err(|cause| JournalError::io("cannot be written", &path, cause))
     }
 
-    /// Writes the whole record of a sandbox atomically, in place of its previous record if there is
-    /// one. The caller holds the lock of the sandbox.
+    /// Writes the whole record of a sandbox atomically, and replaces its previous record, if any.
+    /// The caller holds the lock of the sandbox.
     ///
     /// # Errors
     /// Code 109 if the new record cannot be written. The previous record then stays.
@@ -204,9 +204,9 @@ impl Journal {
         Ok(())
     }
 
-    /// Removes the markers of sandboxes that have no record, and the files that killed writers of
-    /// such markers and records left. `locks` is the directory of the locks. Skips the files of a
-    /// sandbox whose lock is taken.
+    /// Removes the markers of sandboxes that have no record. Also removes the temporary files that
+    /// killed processes left for such sandboxes. `locks` is the directory of the locks. Skips the
+    /// files of a sandbox whose lock is taken.
     pub fn sweep_markers(&self, locks: &Path) {
         for folder in ["owed", failed_change::FOLDER] {
             for marker in entries(&self.dir.join(folder)).unwrap_or_default() {
@@ -229,7 +229,7 @@ impl Journal {
     /// Opens the record of `key` for the agent, which may only sync it.
     ///
     /// The agent has root's user ID. The owner of a file can reopen any descriptor of the file for
-    /// writing through `/proc/self/fd`. So this call first gives the record to a user ID that no
+    /// writing through `/proc/self/fd`. This call therefore changes the owner to a user ID that no
     /// process has. The plugin keeps its access through CAP_DAC_OVERRIDE.
     ///
     /// # Errors
@@ -266,8 +266,8 @@ impl Journal {
     }
 
     /// Returns the key of every record that this call can read, and every damaged record that this
-    /// call moved to quarantine or failed to move. Leaves out a record with an incomplete header,
-    /// and a record that cannot be read because of an I/O error.
+    /// call moved to quarantine or failed to move. Skips a record with an incomplete header, and a
+    /// record that cannot be read because of an I/O error.
     ///
     /// # Errors
     /// As [`Journal::keys`].
@@ -277,7 +277,7 @@ impl Journal {
         for entry in entries(&self.sandboxes())? {
             let path = entry.path();
             match Sandbox::read(&path) {
-                // The key comes from the header, because the file name cuts a long container ID.
+                // The key comes from the header, because the file name truncates a long ID.
                 Ok(sandbox) => keys.push(sandbox.header.key()),
                 // Only a DEL removes such a record.
                 Err(RecordError::CutOff | RecordError::Io(_)) => {}

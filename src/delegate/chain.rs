@@ -114,10 +114,10 @@ impl<'c> Chain<'c> {
         Ok(result.unwrap_or_default())
     }
 
-    /// Detaches: calls every plugin in reverse order, even plugins that the ADD did not reach.
+    /// Detaches: calls every plugin in reverse order, even plugins that the ADD never called.
     ///
     /// CNI 1.1.0 §3 tells a runtime to stop at the first failure. The resources of the remaining
-    /// plugins would then leak. If the failing plugin was uninstalled, every retry would stop there
+    /// plugins would then leak. If the failing plugin was uninstalled, every retry would stop at it
     /// too, so the leak would be permanent. This method therefore calls the remaining plugins too,
     /// and returns the errors at the end.
     ///

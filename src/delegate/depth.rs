@@ -1,4 +1,4 @@
-//! Detects that this Jackfield runs below another Jackfield.
+//! Detects that another Jackfield, or one of its delegates, called this Jackfield.
 
 use std::ffi::OsStr;
 
@@ -8,7 +8,7 @@ use thiserror::Error;
 /// another Jackfield.
 ///
 /// The outer Jackfield holds the lock of the sandbox until its delegates are done. An inner
-/// Jackfield would wait for that lock until the inner deadline.
+/// Jackfield would wait for that lock until its own deadline.
 pub const MAX_DEPTH: u32 = 1;
 
 /// The environment variable with the number of Jackfields above this process.
@@ -53,7 +53,7 @@ pub enum DepthError {
     /// Another Jackfield, or one of its delegates, called this Jackfield.
     #[error(
         "another jackfield or one of its delegates called this jackfield; in the network's \
-         configuration, name a plugin that neither is jackfield nor calls it"
+         configuration, name a plugin that is not jackfield and does not call jackfield"
     )]
     TooDeep,
     /// The value of [`DEPTH_VARIABLE`] is not a number.
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_jackfield_below_another_refuses() {
+    fn a_jackfield_below_another_refuses_to_run() {
         let parse = |text: &str| Depth::parse(Some(OsStr::new(text)));
         assert_eq!(Depth::parse(None), Ok(Depth(1)));
         assert_eq!(parse(""), Ok(Depth(1)));

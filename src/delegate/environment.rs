@@ -13,7 +13,8 @@ const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/s
 /// The part of the environment that all delegates share.
 ///
 /// Delegates inherit only the variables that [`shared`] lists. With containerd's `LD_LIBRARY_PATH`,
-/// they would load containerd's libraries. They must not get the runtime's credentials either.
+/// a delegate would load containerd's libraries. Delegates must not get the runtime's credentials
+/// either.
 #[derive(Debug)]
 pub(super) struct Environment(Vec<(OsString, OsString)>);
 
@@ -107,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_runtime_without_path_gives_delegates_the_usual_one() {
+    fn delegates_get_a_default_path_if_the_runtime_has_none() {
         assert!(kept(&[]).contains(&("PATH".into(), DEFAULT_PATH.into())));
     }
 }

@@ -53,14 +53,13 @@ pub enum DelegateError {
          deadlines.delegate and the verb's own deadline"
     )]
     Hung(Duration, LastLine),
-    /// The plugin did not exit within this time, or wrote too much, and Jackfield could not kill
-    /// it.
+    /// The plugin exceeded this time or the output limit, and Jackfield could not kill it.
     #[error(
         "no answer within {0:?}, and it hangs in the kernel, so that it cannot be killed{1}; check \
          the kernel's log, the node may need a reboot"
     )]
     Unkillable(Duration, LastLine),
-    /// The plugin wrote more than the limit. Jackfield killed it if it still ran.
+    /// The plugin wrote more than the limit. If it was still running, Jackfield killed it.
     #[error("wrote more than {STDOUT_CAP} bytes to stdout; check what it prints")]
     Flooded,
     /// A signal ended the plugin.

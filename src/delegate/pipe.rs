@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use rustix::io::ioctl_fionbio;
 
 /// The size of the buffer for a read, in bytes. A typical CNI result fits into the buffer, and a
-/// larger buffer takes longer to clear.
+/// larger buffer takes longer to zero.
 const CHUNK: usize = 4 * 1024;
 
 /// The standard input of a delegate.
@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_over_the_cap_is_read_and_dropped() {
+    fn bytes_beyond_the_cap_are_read_and_dropped() {
         let (reader, mut writer) = io::pipe().unwrap();
         let mut intake = Intake::new(Some(reader), 4);
         writer.write_all(b"abcdefgh").unwrap();
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn exactly_the_cap_is_not_over_it() {
+    fn output_as_long_as_the_cap_is_not_over_the_cap() {
         let (reader, mut writer) = io::pipe().unwrap();
         let mut intake = Intake::new(Some(reader), 4);
         writer.write_all(b"abcd").unwrap();
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_pipe_does_not_block_and_the_end_closes_it() {
+    fn a_full_pipe_does_not_block_and_closes_after_the_last_byte() {
         let (mut reader, writer) = io::pipe().unwrap();
         let bytes = vec![b'x'; 100_000];
         let mut feed = Feed::new(Some(writer), &bytes);
@@ -166,7 +166,7 @@ mod tests {
 
     // Injects a fault: the reader closes its end before the first byte.
     #[test]
-    fn a_reader_that_left_is_no_error() {
+    fn a_closed_reader_is_no_error() {
         let (reader, writer) = io::pipe().unwrap();
         drop(reader);
         let mut feed = Feed::new(Some(writer), b"{}");

@@ -29,12 +29,11 @@ const KILL_GRACE: Duration = Duration::from_secs(1);
 /// still write the rest, for example if the delegate is a wrapper script that pipes its output
 /// through `tee`.
 pub(super) const ORPHAN_GRACE: Duration = Duration::from_millis(250);
-/// For this long, Jackfield waits only for a process to exit, and leaves its output in the pipes. A
+/// For this long, Jackfield waits only for the process to exit, and does not read the pipes. A
 /// delegate usually writes its answer just before it exits. Waking up for the answer too would cost
 /// processor time.
 const ONLY_END: Duration = Duration::from_millis(50);
-/// The interval between checks whether a process has exited, on a kernel without process
-/// descriptors.
+/// The interval between checks whether a process has exited, on a kernel without pidfds.
 const TICK: Duration = Duration::from_millis(1);
 
 /// How a process ended, and what it wrote.
@@ -56,7 +55,7 @@ pub(super) enum Ending {
     Exited(i32),
     /// A signal that we did not send ended it.
     Signalled(i32),
-    /// It wrote more than [`STDOUT_CAP`]. We killed it and its children if they still ran.
+    /// It wrote more than [`STDOUT_CAP`]. If it or its children were still running, we killed them.
     Flooded,
     /// We killed it and its children at its deadline.
     Hung,
@@ -69,7 +68,7 @@ pub(super) enum Ending {
 
 /// A running process with its pipes.
 struct RunningProcess<'a> {
-    /// The operation. The verb determines when an answer is complete.
+    /// The CNI operation. It determines when an answer is complete.
     verb: Verb,
     child: Child,
     pid: Pid,
@@ -81,18 +80,17 @@ struct RunningProcess<'a> {
     stderr: Intake<ChildStderr>,
 }
 
-/// Runs a command as the leader of its own process group. Returns when the process has ended or
-/// does not end after SIGKILL.
+/// Runs a command as the leader of its own process group. Returns when the process has ended, or
+/// [`KILL_GRACE`] after SIGKILL.
 ///
 /// If the process has ended with an incomplete answer, but its child still has the output open,
 /// this function waits up to [`ORPHAN_GRACE`] for the rest of the answer.
 ///
-/// After a failure, this function kills the rest of the process group, unless the exit status is
-/// lost: a new process may then have the process ID. After a success, it does not kill children,
-/// since a plugin may have started a daemon.
+/// After a failure, this function kills the rest of the process group, if the group's ID is still
+/// valid. After a success, it does not kill children, since a plugin may have started a daemon.
 ///
-/// The command must not use `pre_exec`, `uid`, `gid` or `groups`. They make the standard library
-/// use `fork` instead of the cheaper `vfork`.
+/// The command must not use `pre_exec`, `uid`, `gid` or `groups`. Each of them makes the standard
+/// library use `fork` instead of the cheaper `vfork`.
 ///
 /// # Errors
 ///

@@ -31,7 +31,7 @@ impl fmt::Display for Binary {
 
 /// Jackfield's own executable, identified by device and inode.
 ///
-/// Jackfield never executes this file as a delegate, whatever its name. It also never executes any
+/// Jackfield never executes this file as a delegate, under any name. It also never executes any
 /// file named `jackfield`, the name of the installed program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ours((u64, u64));
@@ -54,7 +54,7 @@ impl Ours {
     }
 }
 
-/// Finds a plugin's binary in the first of `dirs` that has an executable file of the plugin's name
+/// Finds a plugin's binary in the first directory that has an executable file of the plugin's name
 /// (CNI 1.1.0 §2 "Parameters", §3 "Look up the executable specified in the `type` field").
 ///
 /// Follows symbolic links. Skips relative directories, since they depend on the runtime's working
@@ -121,8 +121,8 @@ pub enum FindError {
         /// The searched directories.
         dirs: String,
     },
-    /// The directories contain files of that name, but none has an executable bit. The path is the
-    /// path of the first file.
+    /// The directories contain files of that name, but none is executable. The path is that of the
+    /// first such file.
     #[error("{0} is not executable; reinstall the plugin or `chmod 755` it")]
     NotExecutable(PathBuf),
     /// The binary is Jackfield.

@@ -64,8 +64,8 @@ pub(super) fn plugin_answer(bytes: &[u8]) -> Option<()> {
     Some(())
 }
 
-/// Checks that the JSON of a result, in every CNI version that can express the result, stays the
-/// same when it is parsed and written again. CNI 1.1.0 must express the whole result.
+/// Writes a result in every CNI version that can express it. Checks that the JSON stays the same
+/// when parsed and written again. CNI 1.1.0 must express the whole result.
 fn writes_back(result: &CniResult) {
     for version in Version::ALL {
         match result.to_json(version) {

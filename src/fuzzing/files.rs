@@ -88,8 +88,8 @@ pub(super) fn kubelet_files(bytes: &[u8]) -> Option<()> {
     Some(())
 }
 
-/// Reads an owed write, which is a file with a publication that the API server does not have yet.
-/// Checks that the publication can be written and read again.
+/// Reads an owed write, which is a file with the network-status and events of a pod that the API
+/// server does not have yet. Checks that the content can be written and read again.
 pub(super) fn owed_writes(bytes: &[u8]) -> Option<()> {
     const NAME: &str = "0000000001.000000001-1.json";
     let dir = dir_with(&[(&format!("publish/{NAME}"), bytes)])?;
@@ -157,8 +157,8 @@ fn written_and_read(template: &RawObject) {
     accepted(conf.node_config());
 }
 
-/// Parses the input as a capture, and as device-info in the form in which device plugins and
-/// delegates write it. Checks that an accepted value can be written and read again.
+/// Parses the input as a capture, and as a device-info file of a device plugin or delegate. Checks
+/// that an accepted value can be written and read again.
 pub(super) fn device_info(bytes: &[u8]) -> Option<()> {
     capture(bytes);
     let wire = accepted(WireDeviceInfo::from_json(bytes))?;

@@ -69,7 +69,7 @@ pub(super) fn network_status(bytes: &[u8]) -> Option<()> {
     Some(())
 }
 
-/// Parses an object in the form in which the API server sends it.
+/// Parses a Kubernetes object as the API server sends it.
 pub(super) fn objects(bytes: &[u8]) -> Option<()> {
     let object: Value = serde_json::from_slice(bytes).ok()?;
     let definition = Definition::from_json(&object);

@@ -48,7 +48,7 @@ pub(super) const PARSERS: &[(&str, &str, Door)] = &[
     ("src/cli/install.rs", "install", No(PASSES)),
     ("src/cli/worker.rs", "read_conf", No(PASSES)),
     ("src/bounded.rs", "optional_text optional_texts text", By("frames")),
-    ("src/cluster/api/body.rs", "send", No("kube parses the answer; the `objects` target reaches the parsers of the Kubernetes objects in the answer")),
+    ("src/cluster/api/body.rs", "send", No("the kube crate parses the answer; the `objects` target reaches the parsers of the Kubernetes objects in the answer")),
     ("src/cluster/api/definitions.rs", "of read", By("objects")),
     ("src/cluster/api/events.rs", "read", By("objects")),
     ("src/cluster/api/pages.rs", "object read", By("objects")),

@@ -58,8 +58,8 @@ const READS: [&str; 12] = [
     "BASE64.decode(",
 ];
 
-/// A function is a parser if its signature contains one of the types in [`GIVEN`], and its name is
-/// one of these names or begins with one of them and an underscore.
+/// The names of parsers. A name may have a suffix after an underscore, such as `parse_list`. A
+/// function with such a name is a parser if its signature contains one of the types in [`GIVEN`].
 const NAMES: [&str; 6] = [
     "parse",
     "read",

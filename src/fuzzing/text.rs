@@ -18,8 +18,8 @@ use crate::cni::{
 use crate::npwg::{Dialect, ObjectRef, RequestedIp, RequestedMac};
 use crate::request::Call;
 
-/// The most keys of an object that a target checks. The check of one key takes time in
-/// proportion to the size of the object.
+/// How many keys of an object a target checks at most. Each check takes time proportional to the
+/// size of the object.
 const KEYS: usize = 32;
 
 /// Parses a JSON object. Checks that the object is written as it was read, that a removed key is
@@ -49,8 +49,8 @@ pub(super) fn json(bytes: &[u8]) -> Option<()> {
     Some(())
 }
 
-/// Parses `CNI_ARGS`. Checks that the pairs are written as they were read, that a pair that was set
-/// has its new value, and that a removed pair is gone.
+/// Parses `CNI_ARGS`. Checks that the pairs are written as they were read, and that each pair can
+/// be set and removed.
 fn cni_args(text: &str) -> Option<()> {
     let given = accepted(CniArgs::parse(text))?;
     assert_eq!(CniArgs::parse(&given.to_string()), Ok(given.clone()));

@@ -1,5 +1,5 @@
-//! Targets for the frames between plugin and agent, the gRPC of kubelet, the netlink messages of
-//! the kernel, and the files in sysfs.
+//! Targets for the frames between plugin and agent, kubelet's gRPC answers, the kernel's netlink
+//! messages, and the files in sysfs.
 
 use std::fs;
 use std::path::PathBuf;
@@ -27,7 +27,7 @@ pub(super) fn frames(bytes: &[u8]) -> Option<()> {
 fn message<T: DeserializeOwned + Serialize>(frame: &[u8], limit: usize) {
     if let Some(message) = accepted(frame::read::<T>(&mut &*frame, limit)) {
         settles(&message);
-        // The written frame has every key, even a key that the input left out. It may therefore be
+        // The written frame has every key, even a key that the input omits. It may therefore be
         // larger than the limit, so no limit applies here.
         let written = frame::encode(&message, usize::MAX).unwrap_or_default();
         assert!(frame::read::<T>(&mut written.as_slice(), usize::MAX).is_ok());

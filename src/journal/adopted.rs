@@ -2,7 +2,7 @@
 //!
 //! A sandbox that Multus attached has no record. Jackfield adopts the sandbox: it writes a complete
 //! record before it detaches the sandbox. If the DEL fails or is killed, Jackfield can then retry
-//! the DEL like any other.
+//! the DEL like any other DEL.
 //!
 //! A DEL does not change the cache of Multus, so a marker shows that a sandbox in the cache was
 //! adopted. Without the marker, the next DEL of the runtime would adopt the sandbox again.
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn a_marker_stays_as_long_as_the_cache_does() {
+    fn a_marker_stays_as_long_as_the_cache_has_the_sandbox() {
         let dir = tempfile::tempdir().unwrap();
         let cache_dir = dir.path().join("multus");
         std::fs::create_dir(&cache_dir).unwrap();
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn golden_adopted() {
+    fn golden_adopted_is_unchanged() {
         let dir = tempfile::tempdir().unwrap();
         let journal = Journal::new(dir.path());
         journal.mark_adopted(&key("c1")).unwrap();
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn golden_adopted_of_the_previous_release() {
+    fn golden_adopted_of_the_previous_release_is_read() {
         let dir = tempfile::tempdir().unwrap();
         fs::create_dir(dir.path().join("adopted")).unwrap();
         let text = golden::previous("adopted.json");

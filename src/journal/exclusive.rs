@@ -10,9 +10,10 @@
 //!
 //! `<segment>` is a hash, because the name of a segment may be too long for a file name.
 //!
-//! Each reservation is a symbolic link. The kernel creates a link together with its target, and one
-//! `readlink` finds the holder. A link to a missing or damaged record, or to a record without the
-//! resource, reserves nothing. So a link that a killed process left without a record does no harm.
+//! Each reservation is a symbolic link. The kernel creates a link and its target in one step, and
+//! one `readlink` finds the holder. A link to a missing or damaged record, or to a record without
+//! the resource, reserves nothing. So a link that a killed process left without a record does no
+//! harm.
 
 use std::fmt;
 use std::fs;
@@ -150,14 +151,13 @@ impl Journal {
     pub fn give_back<'a>(&self, key: &Key, attachments: impl IntoIterator<Item = &'a Attachment>) {
         for what in attachments.into_iter().flat_map(Exclusive::of) {
             if self.has(key, &what).unwrap_or(false) {
-                // If this fails, the link reserves nothing as soon as the record lacks the
-                // resource.
+                // If this fails, the link reserves nothing once the caller has changed the record.
                 let _ = disk::remove(&self.link(&what));
             }
         }
     }
 
-    /// Whether a link leads to a record that does not exist, so that the link reserves nothing.
+    /// Whether any link points to a record that does not exist. Such a link reserves nothing.
     pub fn has_stale_links(&self) -> bool {
         self.stale_links().next().is_some()
     }
@@ -190,7 +190,7 @@ impl Journal {
         Ok(holder.is_some_and(|name| name == Path::new(&key.file_name())))
     }
 
-    /// Returns the sandbox other than `key` that holds `what`, if there is one.
+    /// Returns the sandbox that holds `what`, if it is a sandbox other than `key`.
     ///
     /// # Errors
     /// Code 109 if the link or the holder's record cannot be read.

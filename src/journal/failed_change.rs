@@ -16,7 +16,7 @@ pub(super) const FOLDER: &str = "changes";
 /// A failed change of networks.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct FailedChange {
-    /// The digest of the annotation that Jackfield tried to carry out. The default digest if the
+    /// The digest of the annotation that Jackfield tried to apply. The default digest if the
     /// change failed before Jackfield knew the annotation.
     networks: NetworksDigest,
     /// The number of failed attempts for this annotation.
@@ -26,7 +26,7 @@ struct FailedChange {
 }
 
 impl Journal {
-    /// Records that Jackfield failed to carry out the annotation with the digest `networks`, and
+    /// Records that Jackfield failed to apply the annotation with the digest `networks`, and
     /// schedules the retry.
     ///
     /// # Errors
@@ -43,9 +43,9 @@ impl Journal {
         self.put(FOLDER, &key.file_name(), &failed)
     }
 
-    /// Whether Jackfield may now try to carry out the annotation with the digest `networks`. False
-    /// if the last attempt for this annotation, or for an unknown annotation, failed and the retry
-    /// is not due yet.
+    /// Whether Jackfield may now try to apply the annotation with the digest `networks`. False if
+    /// the last attempt for this annotation, or for an unknown annotation, failed and the retry is
+    /// not due yet.
     pub fn may_change(&self, key: &Key, networks: &NetworksDigest) -> bool {
         let failed = self.failed_change(key);
         let unknown = NetworksDigest::default();
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn golden_failed_change() {
+    fn golden_failed_change_is_unchanged() {
         let dir = tempfile::tempdir().unwrap();
         let journal = Journal::new(dir.path());
         let failed = FailedChange {

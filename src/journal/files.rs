@@ -49,13 +49,14 @@ impl Journal {
         parse(&self.dir.join(folder).join(name))
     }
 
-    /// Returns the content of every small file in a folder, in no order. Skips damaged files.
+    /// Returns the content of every small file in a folder, in no particular order. Skips damaged
+    /// files.
     pub(super) fn all<T: DeserializeOwned>(&self, folder: &str) -> impl Iterator<Item = T> {
         let finished = self.finished(folder);
         finished.filter_map(|file| parse(&file.path()))
     }
 
-    /// Lists a folder, without the temporary files, in no order.
+    /// Lists a folder, without the temporary files, in no particular order.
     pub(super) fn finished(&self, folder: &str) -> impl Iterator<Item = DirEntry> + use<> {
         let files = entries(&self.dir.join(folder)).unwrap_or_default();
         let is_finished = |file: &DirEntry| !file.file_name().as_encoded_bytes().starts_with(b".");
@@ -70,7 +71,7 @@ impl Journal {
     }
 }
 
-/// Lists a directory, in no order. A missing directory is an empty list.
+/// Lists a directory, in no particular order. The list of a missing directory is empty.
 ///
 /// # Errors
 /// Code 109 if the directory cannot be read.
@@ -79,7 +80,7 @@ pub(super) fn entries(dir: &Path) -> Result<Vec<DirEntry>, JournalError> {
     entries.map_err(|cause| JournalError::io("cannot be read", dir, cause))
 }
 
-/// Returns options that refuse a symbolic link, and that create files that only root can access.
+/// Returns options that refuse symbolic links and create files with mode 0600.
 pub(super) fn options() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.mode(0o600).custom_flags(OFlag::O_NOFOLLOW.bits());

@@ -23,8 +23,8 @@ impl Key {
     }
 }
 
-/// Returns a container ID as part of a file name. Cuts a long ID, and appends a checksum of the
-/// whole ID to keep the name unique.
+/// Returns a container ID as part of a file name. Truncates a long ID, and appends a checksum of
+/// the whole ID to keep the name unique.
 pub(super) fn short(container: &ContainerId) -> Cow<'_, str> {
     const LONGEST: usize = 200;
     let container = container.as_str();

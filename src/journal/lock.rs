@@ -120,8 +120,8 @@ impl Lock {
         Lock::take_named_if_free(dir, &key::short(container))
     }
 
-    /// Takes a lock as [`Lock::take_if_free`] does. `container` is the container's part of the name
-    /// of its record.
+    /// Takes a lock as [`Lock::take_if_free`] does. `container` is the part of a record's file name
+    /// before `@`.
     pub(super) fn take_named_if_free(dir: &Path, container: &str) -> Option<Lock> {
         let path = named(dir, container);
         private_dir::check(dir).ok()?;
@@ -133,8 +133,8 @@ impl Lock {
         Lock { file, path }.claim().ok()
     }
 
-    /// Removes the file of every lock in `dir` that is free. A call that was killed before it wrote
-    /// a record leaves such a file, and so does a call that failed to remove its file.
+    /// Removes the file of every free lock in `dir`. A call leaves such a file if it was killed
+    /// before it wrote a record, or if it failed to remove the file.
     pub fn sweep(dir: &Path) {
         if private_dir::check(dir).is_err() {
             return;
@@ -164,7 +164,8 @@ impl Lock {
 
 impl Drop for Lock {
     /// Removes the file while it is still locked. If this call unlocked the file first, another
-    /// process could lock the file, and this call would then remove the lock of that process.
+    /// process could lock the file, and this call would then remove the file that the other process
+    /// has locked.
     fn drop(&mut self) {
         let _ = disk::remove(&self.path);
         let _ = disk::unlock(&self.file);
@@ -203,7 +204,7 @@ pub(super) fn lock_directory(
     private_dir::create(dir).map_err(failed)?;
     private_dir::check(dir).map_err(failed)?;
     let file = File::open(dir).map_err(failed)?;
-    // Otherwise a user who can open the directory could hold its lock.
+    // Any user who can open the directory could hold its lock, so close it to other users.
     if file.metadata().map_err(failed)?.mode() & 0o077 != 0 {
         let closed = fs::Permissions::from_mode(0o700);
         file.set_permissions(closed).map_err(failed)?;

@@ -186,7 +186,7 @@ fn delegates(file: &Path) -> Result<Vec<Option<Box<RawValue>>>, CacheError> {
 
 impl CachedAttachment {
     /// An attachment without arguments and without a result. If the configuration has no name, the
-    /// network's name is the label without the namespace of a definition.
+    /// network's name is the label without its namespace.
     fn bare(
         mut label: String,
         is_cluster: bool,

@@ -74,8 +74,8 @@ impl Journal {
 
     /// If the retry of `key` is due, postpones the next retry by `by`, but at most by the longest
     /// wait, and returns true. The caller then starts the retry that was due. Meanwhile no other
-    /// call starts it. Returns false if no retry is due, or if the marker cannot be written. The
-    /// caller holds the lock of the sandbox.
+    /// call starts a retry. Returns false if no retry is due, or if the marker cannot be written.
+    /// The caller holds the lock of the sandbox.
     pub fn postpone(&self, key: &Key, by: Duration) -> bool {
         let now = now();
         let owed = self.owed(key).filter(|owed| owed.is_due(now));
@@ -96,7 +96,7 @@ impl Journal {
         self.get(FOLDER, &key.file_name())
     }
 
-    /// Returns all failed detachments, in no order.
+    /// Returns all failed detachments, in no particular order.
     pub fn all_owed(&self) -> Vec<Owed> {
         self.all(FOLDER).collect()
     }
@@ -106,8 +106,8 @@ impl Journal {
         self.due_at(now(), but)
     }
 
-    /// Each second, the search begins with other markers. Otherwise the first markers, if all of
-    /// them have to wait, would hide the rest.
+    /// Each second, the search begins at a different marker. Otherwise it would never read the
+    /// later markers while the first markers are not due.
     fn due_at(&self, now: u64, but: Option<&Key>) -> Option<Owed> {
         let mut markers: Vec<DirEntry> = self.finished(FOLDER).collect();
         let count = markers.len().max(1);
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn golden_owed() {
+    fn golden_owed_is_unchanged() {
         let dir = tempfile::tempdir().unwrap();
         let journal = Journal::new(dir.path());
         let owed = example();
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn golden_owed_of_the_previous_release() {
+    fn golden_owed_of_the_previous_release_is_read() {
         let dir = tempfile::tempdir().unwrap();
         let journal = Journal::new(dir.path());
         fs::create_dir(dir.path().join("owed")).unwrap();
@@ -197,7 +197,7 @@ mod tests {
             };
             journal.put(FOLDER, &owed.key.file_name(), &owed).unwrap();
         }
-        // In place, so that the marker stays the last one of the folder.
+        // Change the file in place, so that it stays last in the folder.
         let last = journal.finished(FOLDER).last().unwrap().path();
         let text = fs::read_to_string(&last).unwrap();
         fs::write(&last, text.replace("1000100", "1000000")).unwrap();

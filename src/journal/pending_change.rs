@@ -8,8 +8,8 @@ use crate::cni::InterfaceName;
 use crate::npwg::NetworksDigest;
 use crate::plan::Attachment;
 
-/// A change of the networks of a running pod. The record contains it from before the first delegate
-/// of the change runs until the change is complete.
+/// A change of the networks of a running pod. Jackfield records the change before its first
+/// delegate runs, and removes the change from the record at the end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PendingChange {
     /// The indices of the attachments that the change detaches.
@@ -19,15 +19,15 @@ pub struct PendingChange {
 }
 
 impl Sandbox {
-    /// Sets the selection of each attachment in `kept`. Records of older releases lack selections.
+    /// Sets the selection of each attachment in `kept`. A selection is the digest of the
+    /// attachment's element in the annotation. Records of older releases lack selections.
     pub fn set_selections(&mut self, kept: &[(usize, NetworksDigest)]) {
         for (index, selection) in kept {
             self.header.attachments[*index].selection = Some(selection.clone());
         }
     }
 
-    /// Adds attachments that are about to be attached, and records the attachments that are about
-    /// to be detached.
+    /// Records a change that is about to detach the attachments `removed` and to attach `added`.
     pub fn begin_change(&mut self, removed: Vec<usize>, added: Vec<Attachment>) {
         self.header.change = Some(PendingChange {
             removed,
@@ -40,8 +40,8 @@ impl Sandbox {
         self.header.format = steps::format_of(&self.header.attachments);
     }
 
-    /// Forgets the replaced default routes through these interfaces, which are detached. Otherwise a
-    /// DEL would restore such a route through another network that has got the same interface name.
+    /// Forgets the replaced default routes through these detached interfaces. Otherwise a DEL would
+    /// restore such a route through a later network with the same interface name.
     pub fn forget_routes(&mut self, detached: &[InterfaceName]) {
         let is_detached = |name: &str| detached.iter().any(|it| it.as_str() == name);
         for progress in &mut self.progress {
@@ -65,7 +65,7 @@ impl Sandbox {
     }
 
     /// Ends a change: removes the attachments that are detached or were never started. `networks`
-    /// is the digest of the annotation that the other attachments match.
+    /// is the digest of the annotation that the remaining attachments match.
     #[must_use]
     pub fn end_change(mut self, networks: NetworksDigest) -> Sandbox {
         let (attachments, progress) = (self.header.attachments, self.progress);

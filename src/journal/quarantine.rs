@@ -1,4 +1,4 @@
-//! Quarantine for records that cannot be read. A DEL handles each of them once.
+//! Quarantine for records that cannot be read. A DEL handles each record once.
 //!
 //! ```text
 //! quarantine/<container>@<ifname>.<pid>             the attachments are unknown

@@ -7,7 +7,7 @@
 
 use serde::Serialize;
 
-/// The number of bytes before the JSON of a line.
+/// The number of bytes before the JSON in a line.
 const FRONT: usize = 8 + 1 + 8 + 1;
 
 /// Appends `value` as one line to `out`.
@@ -70,8 +70,8 @@ mod tests {
         out
     }
 
-    /// Returns the lines up to the first one that is incomplete or damaged, and whether the file
-    /// ends there.
+    /// Returns the lines before the first incomplete or damaged line, and whether the file contains
+    /// nothing else.
     fn read(mut bytes: &[u8]) -> (Vec<Vec<u8>>, bool) {
         let lines = std::iter::from_fn(|| next_line(&mut bytes).map(<[u8]>::to_vec));
         (lines.collect(), bytes.is_empty())
@@ -79,7 +79,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_cut_file_gives_its_whole_lines_and_no_other(
+        fn only_the_whole_lines_of_a_truncated_file_are_read(
             records in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..40), 0..5),
             cut in any::<proptest::sample::Index>(),
         ) {
@@ -94,7 +94,7 @@ mod tests {
         }
 
         #[test]
-        fn a_changed_byte_ends_the_reading(
+        fn reading_stops_at_a_changed_byte(
             records in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 1..40), 1..4),
             at in any::<proptest::sample::Index>(),
         ) {

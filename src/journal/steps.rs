@@ -57,8 +57,8 @@ pub struct Header {
 }
 
 impl Header {
-    /// A header of the current boot, in the oldest format that can hold the attachments. The network namespace,
-    /// CNI_ARGS and the pod are unknown.
+    /// A header of the current boot, in the oldest format that can hold the attachments. The
+    /// network namespace, `CNI_ARGS` and the pod are unknown.
     pub fn new(key: &Key, attachments: Vec<Attachment>) -> Header {
         let Key { container, ifname } = key.clone();
         Header {
@@ -128,7 +128,7 @@ pub enum Step<'a> {
     Failed(usize, usize),
     /// Routes are about to change for this attachment.
     Routes(usize, Cow<'a, RouteChange>),
-    /// Every attachment is attached and verified. The ADD publishes after this step.
+    /// Every attachment is attached and verified. After this step, the ADD publishes the status.
     Complete,
     /// This attachment is detached and needs no retry.
     Detached(usize),

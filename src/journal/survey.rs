@@ -95,7 +95,7 @@ impl Journal {
         Ok(survey)
     }
 
-    /// Whether a sandbox of `pod` other than the one at `key` has a record.
+    /// Whether the journal has a record of `pod` with a key other than `key`.
     pub fn has_other(&self, pod: &PodName, key: &Key) -> bool {
         self.owners().any(|owner| {
             let is_key = owner.container == key.container && owner.ifname == key.ifname;
@@ -151,7 +151,7 @@ mod tests {
     use crate::journal::{Header, Key};
 
     #[test]
-    fn a_journal_is_read_whole_and_stays_as_it_is() {
+    fn a_survey_reads_the_whole_journal_and_changes_nothing() {
         let dir = tempfile::tempdir().unwrap();
         let journal = Journal::new(dir.path());
         assert!(journal.survey().unwrap().records.is_empty());

@@ -68,7 +68,7 @@ fn a_directory_that_others_can_write_is_refused() {
 
 /// The agent has root's user ID, so it could use a descriptor to reopen a file of root for writing.
 #[test]
-fn a_record_that_is_lent_can_be_synced_and_no_longer_belongs_to_root() {
+fn a_lent_record_can_be_synced_and_no_longer_belongs_to_root() {
     let dir = tempfile::tempdir().unwrap();
     let journal = Journal::new(dir.path());
     journal.begin(&header()).unwrap();
@@ -88,7 +88,7 @@ fn a_record_that_is_lent_can_be_synced_and_no_longer_belongs_to_root() {
 }
 
 #[test]
-fn a_record_that_is_a_link_is_not_followed() {
+fn a_record_that_is_a_symlink_is_not_followed() {
     let dir = tempfile::tempdir().unwrap();
     let journal = Journal::new(dir.path());
     journal.begin(&header()).unwrap();

@@ -5,9 +5,9 @@
 //! ```
 //!
 //! The next ADD or change of networks that gets such a device retries the restoration. If the
-//! device then still has the MAC, GUID or VLAN of the previous pod, the ADD or change fails, unless
-//! the new pod or its definition sets that value. If the ADD or change succeeds, the state in this
-//! file is also the state to restore after the new pod.
+//! device then still has the MAC, GUID or VLAN of the previous pod, the ADD or change fails. It
+//! does not fail if the new pod or its definition sets that value. If the ADD or change succeeds,
+//! Jackfield later restores the device to the state in this file, after the new pod.
 
 use device_info::PciAddress;
 use serde::{Deserialize, Serialize};
@@ -35,7 +35,7 @@ pub struct Unrestored {
 }
 
 impl Unrestored {
-    /// Creates an entry, for the current boot, of a device that could not be restored.
+    /// Creates the entry of an unrestored device, with the ID of the current boot.
     pub fn new(before: DeviceState, pod: Option<PodName>, causes: Vec<String>) -> Unrestored {
         Unrestored {
             boot: boot_id(),
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn golden_unrestored() {
+    fn golden_unrestored_is_unchanged() {
         let dir = tempfile::tempdir().unwrap();
         Journal::new(dir.path())
             .keep_unrestored(&example())

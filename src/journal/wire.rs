@@ -5,9 +5,9 @@
 //! name, the build fails until the mirror has the new name too. `tests/golden` contains the
 //! expected JSON.
 //!
-//! Values with one text form (addresses, GUIDs, interface names, CNI results and arguments) keep
-//! the serialization of their modules. So do pods and allocated devices, because other interfaces
-//! use the same keys.
+//! Values with only one text form (addresses, GUIDs, interface names, CNI results and arguments)
+//! keep the serialization of their modules. So do pods and allocated devices, because other
+//! interfaces use the same keys.
 
 mod attachment;
 mod device;

@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn the_long_flags_replace_the_short_ones() {
+    fn the_flags_attribute_replaces_the_flags_of_the_header() {
         let ip = || AddressAttribute::Address("2001:db8::1".parse().unwrap());
         let flags = |bits| AddressAttribute::Flags(AddressFlags::from_bits_retain(bits));
         // (flags in the header, flags in the attribute, failed, tentative, optimistic, pending)

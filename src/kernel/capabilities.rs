@@ -7,7 +7,7 @@ use super::KernelError;
 /// The capabilities that a process needs to enter and change another network namespace.
 ///
 /// The delegates need the same capabilities. Jackfield checks for them before it runs the first
-/// delegate of an ADD or of a change, because either would otherwise fail after some of its steps.
+/// delegate of an ADD or of a change, because the ADD or change would otherwise fail halfway.
 const NEEDED: [(Capability, &str); 2] = [
     (Capability::CAP_NET_ADMIN, "CAP_NET_ADMIN"),
     (Capability::CAP_SYS_ADMIN, "CAP_SYS_ADMIN"),
@@ -42,7 +42,7 @@ pub fn require() -> Result<(), KernelError> {
     }
 }
 
-/// Returns whether the calling thread may use the files of all owners (`CAP_DAC_OVERRIDE`).
+/// Returns whether the calling thread may access files of every owner (`CAP_DAC_OVERRIDE`).
 pub fn overrides_owners() -> bool {
     caps::has_cap(None, CapSet::Effective, Capability::CAP_DAC_OVERRIDE).unwrap_or(false)
 }

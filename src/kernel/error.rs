@@ -42,7 +42,7 @@ pub enum KernelError {
 }
 
 impl KernelError {
-    /// Whether the request may succeed later, because its failure does not depend on its object.
+    /// Whether the failure is temporary, so that the same request may succeed later.
     #[must_use]
     pub fn is_passing(&self) -> bool {
         match self {
@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_refusal_names_the_object_the_kernels_words_and_the_remedy() {
+    fn a_refusal_contains_the_object_the_kernels_explanation_and_the_remedy() {
         let refused = |number, explanation: Option<&str>| {
             NetlinkError::errno(number, explanation.map(str::to_owned))
                 .about("adding route \"default via 10.9.0.1 dev net1\"")

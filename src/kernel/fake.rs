@@ -68,7 +68,7 @@ pub(crate) struct FakeDevices {
     pub(crate) links: Vec<Link>,
     /// The states of virtual functions, by the link index of their physical function.
     pub(crate) functions: BTreeMap<u32, Vec<VfState>>,
-    /// A directory in the layout of `/sys`. A rename of a link also renames it there.
+    /// A directory in the layout of `/sys`. A rename of a link also renames its directory there.
     pub(crate) sysfs: Option<PathBuf>,
     /// The changes that fail, such as `trust on` or `mtu 1500`, with their error numbers.
     pub(crate) refuses: Vec<(String, i32)>,

@@ -27,7 +27,7 @@ pub struct Link {
     pub kind: Option<String>,
     /// The index of the link's master: a bridge, a bond or a VRF.
     pub master: Option<u32>,
-    /// The index of the lower link, such as the parent of a macvlan, or of the peer of a veth.
+    /// The index of the lower link (for example the parent of a macvlan) or of the peer of a veth.
     pub lower: Option<u32>,
     /// The namespace of [`Link::lower`], as an ID that is valid in the namespace of this link.
     /// [`None`] if both links are in the same namespace.
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn every_attribute_that_link_has_a_field_for_is_read() {
+    fn a_message_sets_every_field_of_a_link() {
         let link = Link::from(message(vec![
             LinkAttribute::IfName("ib0".to_owned()),
             LinkAttribute::Mtu(4092),
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn attributes_that_the_kernel_leaves_out_are_absent() {
+    fn attributes_that_the_kernel_omits_are_absent() {
         let link = Link::from(message(vec![LinkAttribute::IfName("net1".to_owned())]));
         assert_eq!(link.perm_address, None);
         assert_eq!(link.master, None);

@@ -33,8 +33,7 @@ pub struct ContainerNetns {
     pub interfaces: Vec<String>,
 }
 
-/// Returns the network namespaces of pods, sorted by name. Leaves out namespaces that it cannot
-/// read.
+/// Returns the network namespaces of pods, sorted by name. Skips unreadable namespaces.
 pub fn container_namespaces() -> Vec<ContainerNetns> {
     let entries = fs::read_dir(RUNTIME_NETNS_DIR)
         .into_iter()

@@ -62,7 +62,7 @@ impl Netlink {
         name: Option<&str>,
     ) -> Result<Vec<Link>, NetlinkError> {
         // Skip the counters: they are half of an answer, and the kernel visits every CPU to sum
-        // them up. Without `LinkExtentMask::Vf`, the kernel also leaves out virtual functions.
+        // them up. Without `LinkExtentMask::Vf`, the kernel also omits virtual functions.
         let mask = LinkAttribute::ExtMask(vec![LinkExtentMask::SkipStats]);
         let mut message = LinkUnspec::new_with_index(index).append_extra_attribute(mask);
         if let Some(name) = name {

@@ -161,7 +161,7 @@ fn an_add_hands_each_result_to_the_next_plugin() {
 
 // clause: CNI-1.1.0 §3 prevResult: of the version that the configuration speaks
 #[test]
-fn a_previous_result_is_of_the_chains_version() {
+fn a_previous_result_has_the_cni_version_of_the_configuration() {
     let script = Script::answering([Ok(
         r#"{"cniVersion":"1.1.0","interfaces":[{"name":"net1","sandbox":"/n","mtu":9000}]}"#,
     )]);
@@ -178,7 +178,7 @@ fn a_previous_result_is_of_the_chains_version() {
 // Injects a fault: the second plugin fails.
 // clause: CNI-1.1.0 §3 add halts
 #[test]
-fn an_add_stops_at_the_first_failure_and_names_it() {
+fn an_add_stops_at_the_first_failure_and_names_the_plugin() {
     let script = Script::answering([Ok(ONE), Err(refused(11))]);
     let error = with_chain(&three("1.0.0"), &[], |chain| {
         with_parameters(|parameters| chain.add(&script, parameters, None)).unwrap_err()
@@ -194,7 +194,7 @@ fn an_add_stops_at_the_first_failure_and_names_it() {
 // Injects a fault: the last plugin's binary is missing.
 // clause: CNI-1.1.0 §3 executable: before any of the chain runs
 #[test]
-fn an_add_runs_nothing_unless_every_binary_is_there() {
+fn an_add_runs_no_plugin_if_a_binary_is_missing() {
     let script = Script::default();
     let error = with_chain(&three("1.0.0"), &["c"], |chain| {
         with_parameters(|parameters| chain.add(&script, parameters, None)).unwrap_err()
@@ -235,7 +235,7 @@ fn an_add_refuses_an_answer_that_is_not_a_result() {
 
 // clause: CNI-1.1.0 §3 delete order
 #[test]
-fn a_del_goes_backwards_with_the_final_result() {
+fn a_del_calls_plugins_in_reverse_with_the_final_result() {
     let script = Script::default();
     with_chain(&three("1.0.0"), &[], |chain| {
         with_parameters(|parameters| chain.del(&script, parameters, Some(&result(TWO)))).unwrap();
@@ -250,7 +250,7 @@ fn a_del_goes_backwards_with_the_final_result() {
 }
 
 #[test]
-fn a_del_without_result_or_before_0_4_0_has_no_previous_result() {
+fn a_del_passes_no_previous_result_before_0_4_0_or_without_one() {
     for (version, given) in [("1.0.0", None), ("0.3.1", Some(result(ONE)))] {
         let script = Script::default();
         with_chain(&three(version), &[], |chain| {
@@ -279,7 +279,7 @@ fn a_del_goes_on_after_failures_and_reports_them_all() {
 }
 
 #[test]
-fn a_plugin_of_a_del_leaves_the_others_their_share_of_the_time() {
+fn each_plugin_of_a_del_gets_a_share_of_the_time() {
     let script = Script::default();
     with_chain(&three("1.0.0"), &[], |chain| {
         with_parameters(|parameters| {
@@ -302,7 +302,7 @@ fn a_plugin_of_a_del_leaves_the_others_their_share_of_the_time() {
 // clause: CNI-1.1.0 §3 check halts
 // clause: CNI-1.1.0 §2 CHECK delegated: a plugin's error is returned
 #[test]
-fn a_check_goes_forwards_with_the_final_result_and_stops() {
+fn a_check_calls_plugins_in_order_until_one_fails() {
     let script = Script::answering([Ok(""), Err(refused(100))]);
     let error = with_chain(&three("0.4.0"), &[], |chain| {
         with_parameters(|parameters| chain.check(&script, parameters, Some(&result(ONE))))
@@ -319,7 +319,7 @@ fn a_check_goes_forwards_with_the_final_result_and_stops() {
 // clause: CNI-1.1.0 §1 disableCheck: no plugin is called
 // clause: CNI-1.1.0 §3 check disabled: success
 #[test]
-fn a_check_is_left_out_where_the_configuration_says_so() {
+fn a_check_calls_no_plugin_before_0_4_0_or_if_disabled() {
     let mut disabled = three("1.0.0");
     disabled["disableCheck"] = json!(true);
     for config in [three("0.3.1"), disabled] {
@@ -333,7 +333,7 @@ fn a_check_is_left_out_where_the_configuration_says_so() {
 
 // clause: CNI-1.1.0 §2 CHECK gives prevResult
 #[test]
-fn a_check_without_a_result_on_record_fails() {
+fn a_check_without_a_recorded_result_fails() {
     let script = Script::default();
     let error = with_chain(&three("1.0.0"), &[], |chain| {
         with_parameters(|parameters| chain.check(&script, parameters, None)).unwrap_err()
@@ -366,7 +366,7 @@ fn a_gc_lists_the_valid_attachments_and_goes_on_after_a_failure() {
 // clause: CNI-1.1.0 §1 version: GC and STATUS are new in 1.1.0
 // clause: CNI-1.1.0 §1 disableGC
 #[test]
-fn gc_and_status_are_left_out_before_1_1_0_and_gc_where_disabled() {
+fn gc_and_status_need_version_1_1_0_and_gc_can_be_disabled() {
     let script = Script::default();
     with_chain(&three("1.0.0"), &[], |chain| {
         assert_eq!(chain.gc(&script, &[]).unwrap(), Ran::None);

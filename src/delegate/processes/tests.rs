@@ -121,7 +121,7 @@ fn a_plugin_gets_its_parameters_and_its_configuration() {
 }
 
 #[test]
-fn calls_without_an_attachment_set_no_variables_of_an_attachment() {
+fn gc_and_status_set_no_variables_of_an_attachment() {
     let plugin = Plugin::script("env | grep -E '^CNI_' | sort > $DIR/env");
     for verb in [Verb::Gc, Verb::Status] {
         plugin.exec(verb, "{}", LONG).unwrap();
@@ -171,7 +171,7 @@ fn a_plugin_starts_with_default_signals_in_its_own_group_and_without_our_streams
 }
 
 #[test]
-fn a_lock_that_is_not_close_on_exec_reaches_the_plugin() {
+fn a_plugin_inherits_a_lock_that_is_not_close_on_exec() {
     let plugin = Plugin::script("ls -l /proc/$$/fd > $DIR/fds");
     let lock = File::create(plugin.path("sandbox.lock")).unwrap();
     fcntl_setfd(&lock, FdFlags::empty()).unwrap();
@@ -210,7 +210,7 @@ fn a_plugin_that_hangs_is_killed_at_its_deadline() {
 
 // Injects a fault: the plugin answers immediately, closes its outputs, and then hangs.
 #[test]
-fn a_plugin_that_answers_and_hangs_has_not_answered() {
+fn a_plugin_that_hangs_after_its_answer_fails() {
     let plugin = Plugin::script("echo {}; exec >&- 2>&-; sleep 100");
     let error = plugin.exec(Verb::Add, "{}", SHORT).unwrap_err();
     plugin.assert_no_process_is_left();
@@ -241,7 +241,7 @@ fn a_child_in_its_own_session_is_killed() {
     assert!(matches!(error, DelegateError::Hung { .. }), "{error}");
 }
 
-// Injects a fault: the plugin is stopped, so it can neither continue nor handle SIGTERM.
+// Injects a fault: the plugin is stopped (SIGSTOP), so it cannot handle SIGTERM.
 #[test]
 fn a_stopped_plugin_is_killed() {
     let plugin = Plugin::script("kill -STOP $$");
@@ -261,7 +261,7 @@ fn a_plugin_that_floods_stdout_is_killed_long_before_its_deadline() {
     assert!(start.elapsed() < LONG / 2);
 }
 
-// Injects a fault: much more output on stderr than its cap.
+// Injects a fault: far more output on stderr than the cap.
 #[test]
 fn a_plugin_that_floods_stderr_still_answers() {
     let plugin = Plugin::script("head -c 300000 /dev/zero | tr '\\0' ' ' >&2; echo {}");
@@ -294,7 +294,7 @@ fn a_crash_is_reported_with_its_signal() {
 
 // Injects a fault: a child outlives the plugin and has the plugin's outputs open.
 #[test]
-fn a_child_that_holds_stdout_delays_no_answer() {
+fn a_child_that_keeps_stdout_open_does_not_delay_the_answer() {
     let plugin = Plugin::script("sleep 3 & echo {}");
     let start = Instant::now();
     for verb in [Verb::Add, Verb::Del].repeat(10) {
@@ -308,7 +308,7 @@ fn a_child_that_holds_stdout_delays_no_answer() {
 
 // Injects a fault: the plugin is a wrapper that ends before its child writes the answer.
 #[test]
-fn an_answer_that_a_child_still_writes_is_waited_for() {
+fn jackfield_waits_for_an_answer_that_a_child_still_writes() {
     let plugin = Plugin::script(
         "(until grep -q ') Z' /proc/$$/stat; do [ -e /proc/$$ ] || exit; done; echo '{}') & note $!",
     );
@@ -355,7 +355,7 @@ fn a_plugin_that_closes_stdin_early_may_still_answer() {
     plugin.assert_no_process_is_left();
 }
 
-// Injects a fault: stdin is neither read nor closed.
+// Injects a fault: the plugin neither reads nor closes stdin.
 #[test]
 fn a_plugin_that_ignores_stdin_may_still_answer() {
     let plugin = Plugin::script("sleep 1; echo {}");
@@ -413,7 +413,7 @@ fn a_binary_that_the_kernel_cannot_start_is_named() {
 
 // Injects a fault: the binary is open for writing for a second.
 #[test]
-fn a_binary_that_is_being_installed_is_waited_for() {
+fn jackfield_waits_for_a_binary_that_is_being_installed() {
     let plugin = Plugin::script("echo {}");
     let writer = OpenOptions::new()
         .append(true)
@@ -430,7 +430,7 @@ fn a_binary_that_is_being_installed_is_waited_for() {
 
 // Injects a fault: the binary is open for writing past the deadline.
 #[test]
-fn a_binary_that_stays_busy_is_named_before_the_deadline() {
+fn a_binary_that_stays_busy_fails_the_call() {
     let plugin = Plugin::script("echo {}");
     let _writer = OpenOptions::new()
         .append(true)

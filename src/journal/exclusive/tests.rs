@@ -127,7 +127,7 @@ fn of_many_simultaneous_calls_exactly_one_gets_the_device() {
 }
 
 #[test]
-fn an_address_is_exclusive_on_its_segment_alone() {
+fn an_address_is_exclusive_only_on_its_segment() {
     let (_dir, journal) = journal();
     let one = begun(&journal, "one");
     for what in &Exclusive::of(&one.attachments[0]) {
@@ -153,7 +153,7 @@ fn an_address_is_exclusive_on_its_segment_alone() {
     }
 }
 
-/// The names of the previous release's links contain only the address and no segment.
+/// The link names of the previous release contain no segment.
 #[test]
 fn a_reservation_of_the_previous_release_is_found_and_released() {
     let (_dir, journal) = journal();

@@ -1,10 +1,10 @@
-//! Keeps changes of running pods and a GC apart.
+//! Prevents a GC from running at the same time as changes of the networks of running pods.
 //!
-//! During a GC, each network's plugins free what the GC does not name. So nothing may be attached
-//! after the GC has read the journal. The runtime therefore calls neither ADD nor DEL during a GC
-//! (CNI 1.1.0 §2, Lifecycle & Ordering). But the runtime does not know of changes, because
-//! Jackfield starts them. If changes hold the lock for too long, the GC still detaches sandboxes,
-//! but does not call GC of the networks' plugins.
+//! During a GC, the plugins of each network release the resources of every attachment that the GC
+//! does not list. So nothing may be attached after the GC has read the journal. The runtime
+//! therefore calls neither ADD nor DEL during a GC (CNI 1.1.0 §2, Lifecycle & Ordering). But the
+//! runtime does not know of changes, because Jackfield starts them. If changes hold the lock for
+//! too long, the GC still detaches sandboxes, but does not call the networks' plugins with GC.
 
 use std::fs::File;
 use std::path::Path;
@@ -13,16 +13,16 @@ use std::time::Instant;
 use super::{LockError, lock_directory};
 use crate::disk;
 
-/// The name of the directory that changes and GCs lock, in the directory of the locks.
+/// The directory that changes and GCs lock. It is in the directory of the locks.
 const FOLDER: &str = "changes";
-/// The name of the directory that a GC locks before it waits for the changes that run. A new change
-/// then waits for the GC, so a flow of changes cannot keep the GC waiting.
+/// The directory that a GC locks before it waits for running changes. A new change then waits for
+/// the GC, so a flow of changes cannot keep the GC waiting.
 const GATE: &str = "gc";
 
-/// A lock that any number of changes hold together, or one GC holds alone.
+/// A lock that either any number of changes share, or one GC holds alone.
 ///
 /// The lock is a `flock`, so it ends with its process. If a change is killed, the record of the
-/// sandbox already names what the orphaned delegate of the change attaches.
+/// sandbox already contains every attachment that an orphaned delegate may still make.
 #[derive(Debug)]
 pub struct ChangesLock {
     _dir: File,
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn changes_run_together_and_a_gc_alone() {
+    fn changes_share_the_lock_and_a_gc_holds_it_alone() {
         let dir = tempfile::tempdir().unwrap();
         let soon = || Instant::now() + Duration::from_millis(20);
         let first = ChangesLock::change(dir.path(), soon()).unwrap();

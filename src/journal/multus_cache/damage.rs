@@ -23,8 +23,8 @@ pub enum CacheError {
     /// The file cannot be read, or is too large.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// The file is empty, not UTF-8 or nested too deeply, a configuration is not an object or
-    /// repeats a key, or a request cannot be written as JSON.
+    /// The JSON cannot be used: for example, the file is empty or nested too deeply, or a
+    /// configuration repeats a key.
     #[error(transparent)]
     Json(#[from] JsonError),
     /// The file is not JSON, or the value of a key has the wrong type.

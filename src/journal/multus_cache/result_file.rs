@@ -45,8 +45,8 @@ impl ResultFile {
         pairs.collect::<Vec<_>>().join(";")
     }
 
-    /// Sets the arguments and the result of the ADD. Arguments in this file replace those that were
-    /// derived from the delegate's file.
+    /// Sets the arguments and the result of the ADD. Arguments in this file replace the arguments
+    /// from the file of the delegates.
     pub(super) fn complete(self, cached: &mut CachedAttachment) {
         let args = self.args();
         if !args.is_empty() {

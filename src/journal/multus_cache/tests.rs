@@ -180,7 +180,7 @@ fn a_sandbox_that_multus_never_attached_is_unknown() {
 }
 
 #[test]
-fn a_container_is_forgotten_and_no_other() {
+fn forget_removes_the_files_of_one_container_only() {
     let dir = cache();
     let other = dir
         .path()

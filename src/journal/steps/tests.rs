@@ -181,7 +181,7 @@ fn write_record(journal: &Journal) {
 }
 
 #[test]
-fn golden_record() {
+fn golden_record_is_unchanged() {
     let dir = tempfile::tempdir().unwrap();
     write_record(&Journal::new(dir.path()));
     let written = std::fs::read(dir.path().join("sandboxes/c1@eth0")).unwrap();
@@ -189,7 +189,7 @@ fn golden_record() {
 }
 
 #[test]
-fn golden_record_of_the_previous_release() {
+fn golden_record_of_the_previous_release_is_read() {
     let previous = Sandbox::replay(&golden::previous("sandbox")).unwrap();
     assert_eq!(previous.baseline, [device()]);
     assert!(previous.complete && !previous.is_torn);
@@ -210,8 +210,7 @@ fn golden_record_of_the_previous_release() {
         format!("{expected:?}"),
         "both headers have the same meaning"
     );
-    // This release leaves out each of its new keys if the key has no value, so it writes the same
-    // bytes.
+    // This release omits a new key that has no value, so it writes the same bytes.
     let written = previous.to_bytes().unwrap();
     assert_eq!(written, golden::previous("sandbox"));
 }
@@ -253,7 +252,7 @@ fn found(journal: &Journal) -> Sandbox {
 }
 
 #[test]
-fn a_change_is_on_record_before_it_begins_and_a_del_detaches_what_it_has_started() {
+fn a_del_during_a_change_detaches_only_started_attachments() {
     let dir = tempfile::tempdir().unwrap();
     let journal = Journal::new(dir.path());
     changing(&journal);
@@ -271,7 +270,7 @@ fn a_change_is_on_record_before_it_begins_and_a_del_detaches_what_it_has_started
 }
 
 #[test]
-fn after_a_reboot_everything_that_a_change_may_have_started_is_detached() {
+fn after_a_reboot_a_del_detaches_everything_that_a_change_may_have_started() {
     let dir = tempfile::tempdir().unwrap();
     let journal = Journal::new(dir.path());
     let mut sandbox = changing(&journal);
@@ -281,7 +280,7 @@ fn after_a_reboot_everything_that_a_change_may_have_started_is_detached() {
 }
 
 #[test]
-fn a_record_after_a_change_contains_only_what_is_attached() {
+fn a_record_after_a_change_contains_only_attached_networks() {
     let dir = tempfile::tempdir().unwrap();
     let journal = Journal::new(dir.path());
     let mut sandbox = changing(&journal);
@@ -301,7 +300,7 @@ fn a_record_after_a_change_contains_only_what_is_attached() {
 }
 
 #[test]
-fn a_change_forgets_the_replaced_routes_through_what_it_has_detached() {
+fn a_change_forgets_replaced_routes_through_detached_interfaces() {
     let dir = tempfile::tempdir().unwrap();
     let mut sandbox = changing(&Journal::new(dir.path()));
     let via = |ifname: &str| DefaultRoute::via("10.1.0.1".parse().unwrap(), ifname, None);
@@ -312,7 +311,7 @@ fn a_change_forgets_the_replaced_routes_through_what_it_has_detached() {
 }
 
 #[test]
-fn golden_record_during_a_change() {
+fn golden_record_during_a_change_is_unchanged() {
     let dir = tempfile::tempdir().unwrap();
     let journal = Journal::new(dir.path());
     let mut sandbox = changing(&journal);

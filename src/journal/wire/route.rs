@@ -1,7 +1,7 @@
 //! Default routes that an attachment changes.
 //!
-//! A release refuses a record in which a route has an unknown key, because the release could not
-//! restore that route.
+//! Jackfield refuses a record in which a route has an unknown key, because it could not restore
+//! that route.
 
 use std::net::IpAddr;
 

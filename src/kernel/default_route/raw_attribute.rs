@@ -89,7 +89,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn its_text_round_trips(kind: u16, value: Vec<u8>) {
+        fn a_raw_attribute_round_trips_through_text(kind: u16, value: Vec<u8>) {
             let raw = RawAttribute { kind, value };
             prop_assert_eq!(RawAttribute::try_from(String::from(raw.clone())), Ok(raw));
         }
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn the_octets_are_the_kernels() {
+    fn a_raw_attribute_has_the_octets_of_the_kernel() {
         let metrics = RouteAttribute::Metrics(vec![RouteMetric::Mtu(1400)]);
         let raw = RawAttribute::from(&metrics);
         let mut octets = vec![8, 0, 2, 0];

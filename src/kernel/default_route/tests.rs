@@ -48,7 +48,7 @@ fn sorted(mut attributes: Vec<RouteAttribute>) -> Vec<String> {
 }
 
 #[test]
-fn a_route_with_everything_is_written_as_it_was_read() {
+fn every_kind_of_route_is_written_as_it_was_read() {
     let mut plain = message(
         AddressFamily::Inet,
         vec![
@@ -216,7 +216,7 @@ fn a_route_is_written_in_the_format_of_ip_route() {
 }
 
 #[test]
-fn a_route_without_interface_or_next_hop_is_refused_by_name() {
+fn a_route_without_its_interface_or_a_next_hop_is_refused() {
     let gone = DefaultRoute::via("10.0.0.1".parse().unwrap(), "net1", None);
     let error = gone.write(|_| Ok(None)).unwrap_err().to_string();
     assert_eq!(

@@ -14,8 +14,8 @@ use crate::kernel::{
 };
 
 /// The size of the buffer for the description of a physical function, in bytes. The list of virtual
-/// functions is one attribute, and an attribute has at most 64 KiB. The rest is for the other
-/// attributes.
+/// functions is one attribute, and an attribute has at most 64 KiB. The rest of the buffer is for
+/// the other attributes.
 const DESCRIPTION: usize = 96 << 10;
 
 impl DeviceLinks for Netlink {
