@@ -1,8 +1,8 @@
-//! Lets a unit test put a simulated machine in place of the clocks, the disk and the boot of this
-//! process. In all other builds, the functions of this module do nothing.
+//! Lets a unit test replace the clocks, the disk and the boot ID with those of a simulated machine.
+//! In all other builds, the functions of this module do nothing.
 //!
-//! The verbs then run unchanged under conditions that a real machine shows too rarely: a disk that
-//! loses what it has acknowledged, a power loss between two writes, a clock that jumps.
+//! The CNI verbs then run unchanged under conditions that are rare on a real machine: a disk that
+//! loses acknowledged writes, a power loss between two writes, a clock that jumps.
 
 use std::fs::File;
 use std::io;
@@ -33,7 +33,7 @@ pub(crate) enum Operation<'a> {
     Open(&'a Path),
     /// Writes to an open file, which may accept only a part.
     Write(&'a File, &'a [u8]),
-    /// Renames a file, and replaces the file with the new name if there is one.
+    /// Renames a file. Replaces any file that already has the new name.
     Rename(&'a Path, &'a Path),
     /// Removes a file or a symbolic link.
     Remove(&'a Path),
@@ -99,8 +99,8 @@ mod simulated {
         /// Decides about an operation on a file of the journal or of a lock.
         fn disk(&self, operation: Operation<'_>) -> Verdict;
 
-        /// The inode number of the network namespace for which the file at `path` stands; `None` if
-        /// the file stands for no namespace.
+        /// The inode number of the network namespace that the file at `path` represents; `None` if
+        /// the file represents no namespace.
         fn netns(&self, path: &Path) -> Option<u64>;
 
         /// The ID of the process that the calling thread simulates.

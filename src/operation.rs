@@ -13,8 +13,8 @@
 //! The steps in parentheses run once for each item that the words before them name. `for each`
 //! alone means each attachment.
 //!
-//! The verbs reach everything outside the process through [`Host`]: the cluster, the delegates, the
-//! links of pods and devices, and the journal.
+//! The verbs access everything outside the process through [`Host`]: the cluster, the delegates,
+//! the links of pods and devices, and the journal.
 
 pub mod add;
 pub mod agent_absence;

@@ -65,8 +65,8 @@ pub enum NetnsError {
 }
 
 impl NetnsError {
-    /// Whether the node or this process lacks descriptors or memory, or a signal interrupted the
-    /// call. The namespace may then exist, although it cannot be opened or entered now.
+    /// Whether the error is temporary: a lack of descriptors or memory, or an interrupting signal.
+    /// The namespace may exist, although Jackfield cannot open or enter it now.
     #[must_use]
     pub fn is_shortage(&self) -> bool {
         let (Self::Unreadable(_, cause) | Self::NotEntered(_, cause)) = self else {
@@ -92,7 +92,7 @@ pub enum PathKind {
     /// A device, a FIFO or a socket.
     #[error("a special file")]
     SpecialFile,
-    /// A namespace of an unknown kind, other than a network namespace.
+    /// A namespace of an unknown kind that is not a network namespace.
     #[error("a namespace of another kind")]
     Namespace,
     /// A namespace of this kind, such as `mnt:[4026531841]`.
@@ -254,7 +254,7 @@ mod tests {
 
     // clause: CNI-1.1.0 §3 network namespace: CNI_NETNS refers to a network namespace
     #[test]
-    fn netns_entry_a_path_that_is_no_network_namespace_is_refused_and_says_what_it_is() {
+    fn netns_entry_refuses_a_path_that_is_no_network_namespace_and_names_its_kind() {
         let directory = tempfile::tempdir().unwrap();
         let plain = directory.path().join("left-over");
         std::fs::write(&plain, "").unwrap();
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn netns_entry_our_own_namespace_is_known_as_ours_by_any_path() {
+    fn netns_entry_recognizes_its_own_namespace_by_any_path() {
         for path in ["/proc/self/ns/net", "/proc/thread-self/ns/net"] {
             let netns = PodNetns::open(Path::new(path)).unwrap();
             assert!(netns.is_ours().unwrap(), "{path}");

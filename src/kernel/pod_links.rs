@@ -41,9 +41,9 @@ pub trait PodLinks {
 
     /// Returns the IPv4 and IPv6 default routes of the main table, in the kernel's order.
     ///
-    /// Leaves out the tables of policy routing, because NPWG 1.3 §4.1.2.1.9 does not cover policy
-    /// routing. Leaves out routes of other types than unicast, such as `unreachable` and
-    /// `blackhole`, because they have no next hop.
+    /// Omits the tables of policy routing, because NPWG 1.3 §4.1.2.1.9 does not cover policy
+    /// routing. Omits routes that are not unicast, such as `unreachable` and `blackhole`, because
+    /// they have no next hop.
     ///
     /// # Errors
     /// [`KernelError`] when the kernel refuses or does not answer.
@@ -55,8 +55,8 @@ pub trait PodLinks {
     ///
     /// # Errors
     /// [`KernelError::NoInterface`] if the route's interface is missing. [`KernelError::NoNextHop`]
-    /// if the route has neither a gateway nor an interface. [`KernelError`] when the kernel
-    /// refuses, for example because the gateway is unreachable, or does not answer.
+    /// if the route has neither a gateway nor an interface. [`KernelError`] when the kernel does
+    /// not answer or refuses, for example because the gateway is unreachable.
     fn add_default_route(&mut self, route: &DefaultRoute) -> Result<(), KernelError>;
 
     /// Removes exactly this default route.

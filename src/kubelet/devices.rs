@@ -6,9 +6,9 @@ use super::KubeletError;
 use super::message;
 use crate::bounded;
 
-/// The most devices of a pod, counted separately for device plugins and DRA drivers. The reader of
-/// the agent's answer drops further devices. This is safe, because kubelet's checkpoint decides
-/// which devices belong to the pod.
+/// The most devices of a pod, counted separately for device plugins and DRA drivers. The plugin
+/// drops further devices when it reads the agent's answer. This is safe, because kubelet's
+/// checkpoint decides which devices belong to the pod.
 const MOST_DEVICES: usize = 1024;
 /// The longest name of a resource, a driver, a pool or a device, in bytes.
 const LONGEST_NAME: usize = 253;
@@ -25,8 +25,8 @@ pub struct PodDevices {
     /// does not know the pod.
     #[serde(deserialize_with = "containers")]
     pub containers: Vec<ContainerDevices>,
-    /// The resources for which device plugins have devices on this node. `None` if kubelet gave no
-    /// answer, does not offer `GetAllocatableResources` or was not asked for them.
+    /// The resources for which device plugins have devices on this node. `None` if Jackfield did
+    /// not ask, kubelet did not answer, or kubelet does not offer `GetAllocatableResources`.
     #[serde(deserialize_with = "bounded::optional_texts::<_, 1024, LONGEST_NAME>")]
     pub on_node: Option<Vec<String>>,
     /// Why the answer of kubelet or the cluster is incomplete, in one line.
@@ -229,7 +229,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_with_too_many_devices_is_cut_across_all_containers() {
+    fn the_device_limit_covers_all_containers_together() {
         let long = "x".repeat(1300);
         let dynamic = json!({"claim": long, "driver": long, "pool": long, "device": long,
             "identity": {"resource": long, "id": long}});

@@ -67,7 +67,7 @@ impl PodResources {
         devices
     }
 
-    /// Returns for each resource the number of devices, and how many of them kubelet has allocated
+    /// Returns the number of devices of each resource, and how many of them kubelet has allocated
     /// to pods.
     ///
     /// # Errors
@@ -121,8 +121,8 @@ impl PodResources {
         Ok(Some(names.into_iter().collect()))
     }
 
-    /// Makes one call. Until the time `until`, retries if kubelet refuses the call because of its
-    /// rate limit. Retries over a new connection if a connection that was already open fails.
+    /// Makes one call. If kubelet refuses the call because of its rate limit, retries until the
+    /// time `until`. If an already open connection fails, retries over a new connection.
     async fn call<Q: Message, A: Message + Default>(
         &self,
         method: &str,

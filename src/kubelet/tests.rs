@@ -134,7 +134,7 @@ fn podresources_list_replaces_a_get_that_kubelet_does_not_offer() {
 }
 
 #[test]
-fn podresources_an_unknown_pod_is_code_unknown_and_no_failure() {
+fn podresources_an_unknown_pod_is_not_a_failure() {
     let (devices, calls) = asked(&[VF], |method, _| match method {
         "Get" => NOT_FOUND,
         method => captured(method),
@@ -220,7 +220,7 @@ fn every_failure_of_kubelet_is_one_line_with_socket_and_remedy() {
 }
 
 #[test]
-fn a_connection_is_reopened_after_kubelets_restart() {
+fn the_client_reconnects_after_kubelet_restarts() {
     let dir = tempfile::tempdir().unwrap();
     let socket = dir.path().join("kubelet.sock");
     let runtime = tokio::runtime::Builder::new_current_thread()

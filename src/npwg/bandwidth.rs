@@ -11,8 +11,8 @@ use crate::cni::{JsonError, RawObject};
 /// The value of `bandwidth` (NPWG 1.3 §4.1.2.1.8), which limits at least one direction. A value
 /// without a limit counts as absent.
 ///
-/// Its JSON has the format of CNI's capability `bandwidth`. Each rate has a burst, because the
-/// reference plugin requires a burst.
+/// The JSON of this type has the format of CNI's capability `bandwidth`. Each rate has a burst,
+/// because the reference plugin requires a burst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Bandwidth {
@@ -50,8 +50,8 @@ impl Bandwidth {
     ///
     /// # Errors
     ///
-    /// [`BandwidthError`] for a key without a period that the specification does not define, a
-    /// value that is not an integer above zero, or a burst without its rate.
+    /// [`BandwidthError`] for an undefined key without a period, a value that is not an integer
+    /// above zero, or a burst without its rate.
     pub(crate) fn read(object: &RawObject) -> Result<Option<Self>, BandwidthError> {
         const KEYS: [&str; 4] = ["ingressRate", "ingressBurst", "egressRate", "egressBurst"];
         for (key, _) in object.iter() {
@@ -89,7 +89,7 @@ pub enum BandwidthError {
     /// A value is not an integer above zero.
     #[error("{0}; give bits as an integer above zero")]
     Json(#[from] JsonError),
-    /// A key without a period that the specification does not define.
+    /// An undefined key without a period.
     #[error("unknown key {0:?}; use ingressRate, ingressBurst, egressRate, egressBurst")]
     UnknownKey(String),
     /// A burst without a rate.

@@ -14,8 +14,8 @@ use super::object_ref::ObjectRef;
 pub struct Definition {
     /// The object's name.
     pub object: ObjectRef,
-    /// `spec.config`. If this key is absent or blank, the configuration with the object's name on
-    /// the node's disk applies (NPWG 1.3 §3.4.1).
+    /// `spec.config`. If this key is absent or blank, Jackfield uses the CNI configuration on the
+    /// node's disk whose `name` is the object's name (NPWG 1.3 §3.4.1).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config: Option<String>,
     /// The resource whose devices the network uses, from the annotation
@@ -37,7 +37,7 @@ impl Definition {
     }
 
     /// Reads a definition from `object` and from `config`, its `spec.config`. Ignores `spec.config`
-    /// in `object`, so a caller can leave a large configuration out of `object`.
+    /// in `object`, so a caller can omit a large configuration from `object`.
     ///
     /// # Errors
     ///

@@ -202,7 +202,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_accepted_reads_back(text in "[a-z0-9./-]{0,20}|\\PC{0,10}") {
+        fn an_accepted_name_reads_back(text in "[a-z0-9./-]{0,20}|\\PC{0,10}") {
             if let Ok(object) = text.parse::<ObjectRef>() {
                 prop_assert_eq!(object.to_string(), text);
                 let json = serde_json::to_string(&object).unwrap();

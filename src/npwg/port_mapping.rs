@@ -9,7 +9,7 @@ use crate::cni::{JsonError, RawObject};
 
 /// One element of `portMappings` (NPWG 1.3 §4.1.2.1.7).
 ///
-/// Its JSON has the format of CNI's capability `portMappings`.
+/// The JSON of this type has the format of CNI's capability `portMappings`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PortMapping {

@@ -148,7 +148,7 @@ mod tests {
         }
 
         #[test]
-        fn no_text_panics(text in "[0-9a-f.:/+]{0,24}|\\PC{0,12}") {
+        fn no_text_causes_a_panic(text in "[0-9a-f.:/+]{0,24}|\\PC{0,12}") {
             let _ = text.parse::<RequestedIp>();
         }
     }

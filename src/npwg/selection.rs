@@ -43,8 +43,8 @@ pub const MAX_GATEWAYS: usize = 64;
 /// One network that a pod selects, with the pod's requests (NPWG 1.3 §4.1.2.1).
 ///
 /// Each value is valid by itself. The module `plan` checks most rules that need more than one
-/// value: for example, interface names are unique, `ips` excludes a claim, and a plugin declares
-/// each requested capability.
+/// value: for example, interface names are unique, `ips` and a claim exclude each other, and a
+/// plugin declares each requested capability.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Selection {
     /// The definition.
@@ -70,8 +70,8 @@ pub struct Selection {
     /// `deviceID`, a key of Multus that the specification does not define.
     pub device_id: Option<String>,
     /// Keys that neither the specification nor Multus defines, such as `ip` or
-    /// `portMappings[1].proto`. Most of these keys are typos. Excludes keys with a period in the
-    /// element itself, because they belong to implementations.
+    /// `portMappings[1].proto`. Most of these keys are typos. Does not contain the element's own
+    /// keys with a period, because they belong to implementations.
     pub unknown_keys: Vec<String>,
 }
 

@@ -11,8 +11,9 @@ mod merge;
 
 pub use merge::merge_status;
 
-/// The key under which the first entry of a sandbox lists the other entries of the sandbox. A later
-/// ADD of the same pod, or a later change of its networks, finds the other entries by this key.
+/// The key under which the first status entry of a sandbox lists the sandbox's other entries. A
+/// later ADD of the same pod, or a later change of its networks, finds the other entries by this
+/// key.
 const ATTACHED: &str = "io.jackfield.attached";
 
 /// One element of the status annotation (NPWG 1.3 §5.3). The fields have the order of the keys in
@@ -88,9 +89,9 @@ pub struct StatusSource<'a> {
 impl StatusEntry {
     /// The entry of one attachment (NPWG 1.3 §5.1.1, §5.3.2.1, §5.3.3.1, §5.3.4.1).
     ///
-    /// Interface, MAC and MTU come from the first interface of the result that is in a sandbox. If
-    /// the result lists no interfaces, as in CNI 0.1.0 and 0.2.0, the entry has the requested
-    /// interface name. If the result lists only host interfaces, the entry has no interface.
+    /// Interface, MAC and MTU come from the result's first interface in a sandbox. If the result
+    /// lists no interfaces, as in CNI 0.1.0 and 0.2.0, the entry has the requested interface name.
+    /// If the result lists only host interfaces, the entry has no interface.
     pub fn from_result(source: StatusSource<'_>) -> Self {
         let nothing = CniResult::default();
         let result = source.result.unwrap_or(&nothing);

@@ -32,8 +32,8 @@ pub struct Added {
 ///
 /// # Errors
 /// The failure of any step. Before ADD returns the error, it detaches everything that it has
-/// attached. If ADD cannot detach a part, the journal records that part as owed. The error then
-/// also contains the failure to detach.
+/// attached. If ADD cannot detach an attachment, the journal keeps that attachment for a retry. The
+/// error then also contains the failure to detach.
 pub fn add(context: &Context<'_>) -> Result<Added, Failure> {
     let call = &context.request.call;
     let key = context.key()?;
@@ -114,8 +114,8 @@ pub fn add(context: &Context<'_>) -> Result<Added, Failure> {
 /// The first failure. The caller must then detach what was started.
 fn attach_all(attaching: &mut Attaching<'_>, prepared: &Prepared) -> Result<Added, Failure> {
     attaching.attach_networks(prepared, 0)?;
-    // Record `Complete` before publishing. Otherwise an ADD whose status is already published could
-    // still fail, because its last step cannot be recorded.
+    // Record `Complete` before publishing. Otherwise ADD could publish the status and then fail,
+    // because the journal cannot record the last step.
     attaching.step(&[Step::Complete])?;
     let (context, sandbox) = (attaching.context, &attaching.sandbox);
     let mut events = std::mem::take(&mut attaching.events);
@@ -149,7 +149,7 @@ fn open_netns(context: &Context<'_>) -> Result<PodNetns, Failure> {
 
 /// Creates the prepared events, and a warning for each problem with code 102 (network not usable).
 /// The warning has the same `reason` as in Multus. Ignores a failure to create the events, because
-/// the runtime gets the error in any case.
+/// ADD returns the first problem in any case.
 fn tell_problems(context: &Context<'_>, prepared: &Prepared) {
     let missing = |problem: &&PlanError| problem.code() == code::NETWORK;
     let problems = prepared.problems.iter().filter(missing);
@@ -162,10 +162,10 @@ fn tell_problems(context: &Context<'_>, prepared: &Prepared) {
 ///
 /// # Errors
 /// [`Failure::AlreadyAttached`] if the earlier sandbox is in use: its ADD completed in this boot,
-/// its network namespace still exists, none of its attachments is detached, and the journal owes no
-/// detachment of it. The runtime must then send a DEL first. [`Failure::Owed`] if a part cannot be
-/// detached. Another error if the recorded network namespace cannot be examined, or the journal
-/// cannot be read or written.
+/// its network namespace still exists, none of its attachments is detached, and no retry of its
+/// detachment is pending. The runtime must then send a DEL first. [`Failure::Owed`] if an
+/// attachment cannot be detached. Another error if the recorded network namespace cannot be
+/// examined, or the journal cannot be read or written.
 fn settle_earlier(context: &Context<'_>, key: &Key) -> Result<(), Failure> {
     let sandbox = match context.host.journal.find(key)? {
         Lookup::Found(sandbox) => sandbox,

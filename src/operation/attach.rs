@@ -21,8 +21,8 @@ use crate::verify::Masters;
 /// Attaching leaves a quarter of the time unused, for detaching after a failure.
 pub(super) const KEPT_FOR_DETACHING: u32 = 4;
 
-/// Refuses interface names that a link in the network namespace already has as its name or
-/// alternative name (NPWG 1.3 §4.1.2.1.5), except those of attachments that `may_be_there` accepts.
+/// Refuses an interface name if a link in the network namespace already has it as its name or
+/// alternative name (NPWG 1.3 §4.1.2.1.5). Skips attachments for which `may_be_there` returns true.
 pub(super) fn check_free(
     prepared: &Prepared,
     links: &mut dyn PodLinks,
@@ -50,8 +50,7 @@ pub(super) struct Attaching<'a> {
     pub(super) previous: Option<CniResult>,
     /// The events for the pod.
     pub(super) events: Vec<Event>,
-    /// What network-status reports about each attachment in addition to its result, for the
-    /// attachments that are verified so far.
+    /// For each attachment verified so far: what network-status reports in addition to the result.
     pub(super) shown: Vec<Shown>,
 }
 
@@ -125,8 +124,8 @@ impl Attaching<'_> {
         stopwatch.during(Phase::Verify, || self.prove(index, attachment))
     }
 
-    /// Verifies the attachment. The caller verifies each attachment before it runs the plugins of
-    /// the next one, because those plugins may enslave the interface of this one.
+    /// Verifies the attachment. The caller calls this before it runs the plugins of the next
+    /// attachment, because those plugins may enslave this attachment's interface.
     fn prove(&mut self, index: usize, attachment: &Attachment) -> Result<(), Failure> {
         let result = self.sandbox.progress[index].result.as_ref();
         let config = &self.context.request.config;
@@ -155,8 +154,8 @@ impl Attaching<'_> {
         applied
     }
 
-    /// If an attachment before the index `first` replaces the default routes of the pod, removes the
-    /// default routes that the attachments from `first` on have added.
+    /// If an attachment before the index `first` replaces the default routes of the pod, removes
+    /// the default routes that the attachments from `first` on have added.
     fn remove_added_routes(&mut self, first: usize) -> Result<(), Failure> {
         let attachments = &self.sandbox.header.attachments;
         let mut kept = attachments.iter().zip(&self.sandbox.progress).take(first);

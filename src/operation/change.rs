@@ -5,9 +5,10 @@
 //! compare ▶ record the intent ▶ detach what is no longer selected ▶ attach what is new ▶ publish
 //! ```
 //!
-//! The record contains the intent ([`PendingChange`]) until the change is complete or rolled back.
-//! If this process is killed, a DEL detaches everything that the change may have started. The next
-//! change first detaches the attachments that the interrupted change was adding or removing.
+//! The sandbox's record contains the intent ([`PendingChange`]) until the change is complete or
+//! rolled back. If this process is killed, a DEL detaches everything that the change may have
+//! started. The next change first detaches the attachments that the interrupted change was adding
+//! or removing.
 //!
 //! [`PendingChange`]: crate::journal::PendingChange
 
@@ -67,8 +68,8 @@ pub fn request(header: &Header, cni_path: &str, conf: RawObject) -> Result<Reque
     Request::for_people(call, conf)
 }
 
-/// Returns what [`change`] would detach and attach, not counting what an interrupted change has
-/// left. Changes nothing.
+/// Returns what [`change`] would detach and attach. Ignores what an interrupted change has left
+/// behind. Changes nothing.
 ///
 /// # Errors
 /// If the sandbox cannot be locked, if its record or its network namespace cannot be read, if the
@@ -85,8 +86,8 @@ pub fn foresee(context: &Context<'_>) -> Result<Changed, Failure> {
     Ok(changed(&sandbox.header, &change))
 }
 
-/// Detaches the networks that the pod no longer selects, and attaches the networks that it selects
-/// in addition. Changes no network if the sandbox's pod is not running.
+/// Detaches the networks that the pod no longer selects, and attaches the newly selected networks.
+/// Changes no network if the sandbox's pod is not running.
 ///
 /// # Errors
 /// Any failure of a step. If attaching fails, the change detaches again what it has attached.
@@ -128,8 +129,8 @@ pub fn change(context: &Context<'_>) -> Result<Changed, Failure> {
     outcome
 }
 
-/// Returns the sandbox if its pod is running: its ADD completed in this boot, its record is not
-/// torn and names the pod, its network namespace exists, and no detachment is owed.
+/// Returns the sandbox if its pod is running: its ADD completed in this boot, its record is intact
+/// and names the pod, its network namespace exists, and no retry of its detachment is pending.
 fn running(context: &Context<'_>, key: &Key) -> Result<Option<Sandbox>, Failure> {
     let journal = &context.host.journal;
     let Lookup::Found(sandbox) = journal.find(key)? else {

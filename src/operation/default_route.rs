@@ -20,7 +20,8 @@ use crate::plan::Attachment;
 const FIRST_METRIC: u32 = 100;
 
 /// Plans the change that replaces the default routes with routes via `gateways`. A family without a
-/// gateway keeps its default routes, but an empty list removes those of both families.
+/// gateway keeps its default routes. If `gateways` is empty, both families lose their default
+/// routes.
 ///
 /// # Errors
 /// If the routes cannot be read.
@@ -43,7 +44,7 @@ pub fn plan(
     Ok(RouteChange { removed, added })
 }
 
-/// Returns the default routes that were added since `change`, and that `gateways` replace too.
+/// Returns the default routes that were added since `change` and that `gateways` must also replace.
 ///
 /// # Errors
 /// If the routes cannot be read.
@@ -132,8 +133,8 @@ fn same(wanted: &DefaultRoute, found: &DefaultRoute) -> bool {
 /// routes of interfaces that no longer exist. Does nothing if the namespace is gone.
 ///
 /// # Errors
-/// A failure that may pass, such as a lack of descriptors or memory. The pod may then lack its
-/// default routes, so the caller must call `undo` again.
+/// A temporary failure, such as a lack of descriptors or memory. The pod may then lack its default
+/// routes, so the caller must call `undo` again.
 pub fn undo(change: &RouteChange, netns: &Path, open: &OpenLinks) -> Result<(), KernelError> {
     let opened = PodNetns::open(netns).map_err(KernelError::from);
     let Some(mut links) = unless_final(opened.and_then(|netns| open(&netns)))? else {

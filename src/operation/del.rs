@@ -1,6 +1,6 @@
-//! DEL: detaches the sandbox as its record says, without the cluster. Only [`recovery`] may ask the
-//! cluster: if there is no usable record, or if a delegate refuses to detach a network that it also
-//! failed to attach.
+//! DEL: detaches the sandbox according to its record, without asking the cluster. [`recovery`] asks
+//! the cluster only if there is no usable record, or if a delegate refuses to detach a network that
+//! it also failed to attach.
 
 use super::detach::{self, Detachment};
 use super::recovery::retire::has_netns;
@@ -50,7 +50,7 @@ fn locked(context: &Context<'_>, key: &Key) -> Result<(), Failure> {
         Lookup::Found(sandbox) => recorded(context, key, *sandbox),
         Lookup::Absent => {
             without_record(context, key, journal.is_lost(key))?;
-            // The record may have been removed without the marker of its failed detachment.
+            // The marker of a failed detachment may have outlived its record.
             Ok(journal.forget(key)?)
         }
         Lookup::CutOff => {

@@ -20,7 +20,7 @@ pub(super) struct Delegates<'a> {
 }
 
 impl<'a> Delegates<'a> {
-    /// Prepares the calls of the plugins of `attachment`, in the sandbox of `header`.
+    /// Prepares to call the plugins of `attachment` in the sandbox of `header`.
     pub(super) fn new(
         context: &'a Context<'a>,
         header: &'a Header,

@@ -179,10 +179,10 @@ pub(super) fn attempt(
 }
 
 /// Returns the path of the network namespace to pass to delegates. This is CNI_NETNS of a DEL from
-/// the runtime, or else the recorded path. The runtime may leave CNI_NETNS out even while the pod
-/// exists (CNI 1.1.0 §2 DEL). Returns a path only if the path still refers to the recorded
-/// namespace, because the path may now belong to another pod. If the record has no identity of the
-/// namespace, returns CNI_NETNS without this check.
+/// the runtime, or else the recorded path. The runtime may omit CNI_NETNS even while the pod exists
+/// (CNI 1.1.0 §2 DEL). Returns a path only if the path still refers to the recorded namespace,
+/// because the path may now belong to another pod. If the record lacks the namespace's identity,
+/// returns CNI_NETNS without this check.
 ///
 /// # Errors
 /// As [`recorded_netns`].
@@ -203,7 +203,7 @@ fn netns(
 }
 
 /// Opens the network namespace at `path` if it is the recorded namespace. Returns `None` if `path`
-/// leads to no namespace or to a different one, or if the record has no identity of the namespace.
+/// does not lead to the recorded namespace, or if the record lacks the namespace's identity.
 ///
 /// # Errors
 /// If a lack of descriptors or memory hides whether the namespace exists.

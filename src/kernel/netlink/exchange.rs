@@ -1,9 +1,9 @@
 //! Sends requests over a netlink socket and waits for the answers.
 //!
 //! The calls block, because the plugin has nothing else to do while it waits. Starting an async
-//! runtime would take longer than the wait. [`Netlink`] repeats a request if the list changed
-//! during the read or a part of the answer was lost. It ignores answers to earlier requests, and
-//! keeps the kernel's explanation of a refusal.
+//! runtime would take longer than the wait. [`Netlink`] repeats a request if a list changed during
+//! the read or a part of the answer was lost. It ignores answers to earlier requests, and keeps the
+//! kernel's explanation of a refusal.
 
 mod answer;
 mod filtered;
@@ -90,13 +90,12 @@ pub struct Netlink {
 }
 
 impl Netlink {
-    /// Sets the options of a socket. `patience` limits the wait for each piece of an
-    /// answer.
+    /// Sets the options of a socket. `patience` limits the wait for each piece of an answer.
     pub(super) fn new(opened: io::Result<Socket>, patience: Duration) -> Result<Self, KernelError> {
         let socket = opened.map_err(KernelError::Socket)?;
         // Strict checking makes the kernel filter lists (4.20 and later). The second option adds an
-        // explanation to refusals (4.12 and later). The third option leaves the copy of the request
-        // out of refusals. Ignore errors, because older kernels lack these options and work without
+        // explanation to refusals (4.12 and later). The third option omits the copy of the request
+        // from refusals. Ignore errors, because older kernels lack these options and work without
         // them.
         let _ = socket.set_netlink_get_strict_chk(true);
         let _ = socket.set_ext_ack(true);
@@ -200,8 +199,8 @@ impl Netlink {
         }
     }
 
-    /// Fills the buffer with the next piece of the answer. Returns false if a part of the answer is
-    /// lost, because the kernel dropped it or it did not fit into the buffer.
+    /// Fills the buffer with the next piece of the answer. Returns false if the kernel dropped a
+    /// part of the answer, or if the buffer was too small.
     fn receive(&mut self, until: Instant) -> Result<bool, NetlinkError> {
         loop {
             self.buffer.clear();

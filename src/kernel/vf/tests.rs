@@ -79,7 +79,7 @@ fn igb(vf: u32) -> Vec<u8> {
 }
 
 #[test]
-fn vf_attributes_take_the_number_from_inside_of_each_structure() {
+fn vf_attributes_contain_the_vf_number() {
     let found = read(&message(1, &[igb(5), igb(1)])).unwrap();
     let numbers: Vec<u32> = found.iter().map(|vf| vf.index).collect();
     assert_eq!(numbers, [5, 1]);
@@ -103,7 +103,7 @@ fn vf_attributes_take_the_number_from_inside_of_each_structure() {
 }
 
 #[test]
-fn vf_attributes_that_are_all_ones_are_unsupported_and_not_off() {
+fn vf_attributes_with_all_bits_set_are_unsupported_and_not_off() {
     let info = [
         mac(0, &[0; 6]),
         nla(4, &words(&[0, UNSUPPORTED])),
@@ -158,7 +158,7 @@ fn vf_guids_are_sixteen_octets_with_the_guid_at_offset_eight() {
 }
 
 #[test]
-fn vf_numbers_are_not_taken_from_attributes_without_one() {
+fn vf_numbers_are_not_read_from_attributes_that_lack_them() {
     let info = [nla(13, &[0xff; 32]), mac(6, &[0; 6])].concat();
     assert_eq!(read(&message(1, &[info])).unwrap()[0].index, 6);
 }

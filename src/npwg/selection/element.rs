@@ -115,11 +115,11 @@ fn check_limit(key: &'static str, count: usize, limit: usize) -> Result<(), Elem
 }
 
 /// Returns the keys that neither the specification nor Multus defines, including keys of
-/// `portMappings`. In the element itself, skips keys with a period, because these keys belong to
+/// `portMappings`. Skips the element's own keys with a period, because they belong to
 /// implementations (NPWG 1.3 §4.1.2.1).
 ///
-/// For example, a message with these keys tells a user who wrote `proto` instead of `protocol` why
-/// the protocol is TCP.
+/// For example, a user who wrote `proto` instead of `protocol` learns from these keys why the
+/// protocol is TCP.
 fn unknown_keys(object: &RawObject, ports: &[RawObject]) -> Vec<String> {
     let is_unknown = |key: &str, known: &[&str]| !known.iter().any(|name| same_key(key, name));
     let keys = object.iter().map(|(key, _)| key);

@@ -169,7 +169,7 @@ fn an_empty_value_is_absent() {
 }
 
 #[test]
-fn an_address_with_dashes_or_dots_is_handed_on_with_colons() {
+fn an_address_with_dashes_or_dots_is_passed_on_with_colons() {
     for (mac, guid) in [
         ("02-23-45-67-89-AB", "24-8A-07-03-00-8d-ae-2f"),
         ("0223.4567.89ab", "248a.0703.008d.ae2f"),
@@ -384,7 +384,7 @@ fn every_invalid_value_is_named_with_its_network_and_key() {
 // clause: NPWG-1.3 §4.1.2.1.9 once
 // clause: NPWG-1.3 §4.1.2.1.9 empty
 #[test]
-fn one_network_may_have_the_default_route() {
+fn only_one_network_may_have_a_default_route() {
     assert_eq!(
         with("default-route", "[]").unwrap().default_route,
         Some(Vec::new())
@@ -471,7 +471,7 @@ fn npwg_1_0_accepts_an_ipoib_address() {
 }
 
 #[test]
-fn the_default_network_is_exactly_one() {
+fn the_default_network_annotation_selects_exactly_one_network() {
     let default = |text| Selection::parse_default_network(text, "kube-system", Dialect::V1_3);
     assert_eq!(
         default("calico").unwrap().network.to_string(),
@@ -526,13 +526,13 @@ const SOME_KEYS: [&str; 12] = [
 
 proptest! {
     #[test]
-    fn no_annotation_panics(text in "[a-z/@,{}\\[\\]\":0-9. -]{0,64}|\\PC{0,32}") {
+    fn no_annotation_causes_a_panic(text in "[a-z/@,{}\\[\\]\":0-9. -]{0,64}|\\PC{0,32}") {
         let _ = parse(&text);
         let _ = Selection::parse_default_network(&text, "", Dialect::V1_0);
     }
 
     #[test]
-    fn no_list_of_objects_panics(
+    fn no_list_of_objects_causes_a_panic(
         members in prop::collection::vec((prop::sample::select(SOME_KEYS.to_vec()), value()), 0..6),
     ) {
         let object: serde_json::Map<_, _> =

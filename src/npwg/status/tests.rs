@@ -75,7 +75,7 @@ fn an_entry_has_every_key_in_the_specified_order() {
 // clause: NPWG-1.3 §5.1.1 minimal
 // clause: NPWG-1.3 §5.3.5 required
 #[test]
-fn no_result_gives_a_minimal_entry() {
+fn an_attachment_without_a_result_has_a_minimal_entry() {
     let minimal = r#"{"name":"default/sriov-a","interface":"net1","default":false}"#;
     assert_eq!(entry(None), minimal);
     assert_eq!(entry(Some(&CniResult::default())), minimal);
@@ -86,7 +86,7 @@ fn no_result_gives_a_minimal_entry() {
 // clause: NPWG-1.3 §5.3.3.1 otherwise
 // clause: NPWG-1.3 §5.3.4 with interface
 #[test]
-fn the_addresses_are_those_in_the_pod() {
+fn an_entry_has_the_addresses_in_the_pod() {
     let table = [
         (
             r#"{"interfaces":[{"name":"veth7","mac":"02:00:00:00:00:07"}],"ips":[{"address":"192.0.2.2/24"},{"address":"192.0.2.9/24","interface":0},{"address":"2001:db8::2/64","interface":-1}]}"#,
@@ -115,7 +115,7 @@ fn the_addresses_are_those_in_the_pod() {
 }
 
 #[test]
-fn an_mtu_of_zero_is_none() {
+fn an_mtu_of_zero_is_omitted() {
     let result = result(r#"{"interfaces":[{"name":"net1","mtu":0,"sandbox":"/n"}]}"#);
     assert_eq!(source(Some(&result)).mtu, None);
 }
@@ -190,7 +190,7 @@ fn keys_and_entries_of_other_writers_survive() {
 /// The new sandbox of the pod has fewer networks than the earlier sandbox. One network has a
 /// different interface.
 #[test]
-fn entries_of_an_earlier_sandbox_are_dropped_and_those_of_others_survive() {
+fn the_merge_drops_only_entries_of_an_earlier_sandbox() {
     let entry = |name: &str, interface: &str| StatusEntry {
         name: name.to_owned(),
         interface: Some(interface.to_owned()),
@@ -226,7 +226,7 @@ fn entries_of_an_earlier_sandbox_are_dropped_and_those_of_others_survive() {
 
 // clause: NPWG-1.3 §5.3.5 one
 #[test]
-fn there_is_one_default_network() {
+fn a_new_default_network_replaces_the_earlier_one() {
     let mut cluster = source(None);
     (cluster.interface, cluster.default) = (Some("eth0".to_owned()), true);
     let merged = merge_status(
@@ -251,7 +251,7 @@ fn the_same_network_twice_has_two_entries() {
 }
 
 #[test]
-fn a_value_that_is_no_list_is_replaced() {
+fn a_value_that_is_not_a_list_is_replaced() {
     let deep = "[".repeat(100_000);
     for existing in ["", "null", "{}", "[", "[7]", "net-a", &deep] {
         assert_eq!(

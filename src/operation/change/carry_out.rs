@@ -15,7 +15,7 @@ use crate::request::{NodeConfig, Strictness};
 use crate::verify::Masters;
 
 /// Carries out a change. If attaching fails, detaches the new networks again. Publishes the status
-/// of the attachments that are left, whether the detaching and attaching succeed or fail.
+/// of the remaining attachments even if detaching or attaching fails.
 pub(super) fn carry_out(
     context: &Context<'_>,
     mut sandbox: Sandbox,
@@ -67,7 +67,7 @@ pub(super) fn carry_out(
         }
     };
     // If a part could not be detached or a device could not be restored, the record keeps the
-    // change. A DEL or the next change then does the rest.
+    // change. A DEL or the next change then completes the cleanup.
     let is_settled = !is_owed && (outcome.is_ok() || sandbox.unfinished().is_empty());
     let mut sandbox = sandbox.end_change(NetworksDigest::default());
     if is_settled {

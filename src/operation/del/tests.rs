@@ -18,7 +18,7 @@ use crate::operation::{Host, Stopwatch};
 use crate::plan::Attachment;
 use crate::request::{Call, Request};
 
-/// A cluster that panics on every question. Keeps what a DEL withdraws.
+/// A cluster that panics on every question. Stores what a DEL withdraws.
 #[derive(Default)]
 struct Unasked {
     withdrawn: RefCell<Vec<Publication>>,
@@ -179,7 +179,7 @@ fn on_host<T>(
 }
 
 #[test]
-fn a_retry_leaves_a_destroyed_record_to_the_del() {
+fn a_retry_keeps_a_destroyed_record_for_the_next_del() {
     let dir = tempfile::tempdir().unwrap();
     let journal = Journal::new(&dir.path().join("journal"));
     let key = header().key();
@@ -206,14 +206,14 @@ fn a_del_with_a_record_never_asks_the_cluster() {
 }
 
 #[test]
-fn a_refused_detachment_is_owed_and_never_asks_the_cluster() {
+fn a_del_with_a_refused_detachment_never_asks_the_cluster() {
     let (outcome, ran, is_owed, left) = del_of_two_networks(false, false);
     assert!(matches!(outcome, Err(Failure::Owed(debts)) if debts.len() == 2));
     assert!(ran == 2 && is_owed && left.is_empty());
 }
 
 #[test]
-fn a_del_leaves_the_status_of_claims_to_the_pods_other_sandbox() {
+fn a_del_keeps_the_claim_status_of_the_pods_other_sandbox() {
     let (outcome, ran, _, left) = del_of_two_networks(true, true);
     assert!(outcome.is_ok() && ran == 2, "{outcome:?}");
     assert_eq!(left, [""; 0]);

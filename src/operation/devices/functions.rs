@@ -13,7 +13,7 @@ use crate::request::Strictness;
 use crate::verify::{Finding, HiddenFunction, IntendedFunction, Mismatch, Weight};
 
 /// Compares the settings that `attachments` request for their VFs with the settings that the
-/// physical functions report. Asks no physical function if no attachment requests such settings.
+/// physical functions report. Asks physical functions only if an attachment requests such settings.
 /// Returns the findings that `verify` allows, as warnings.
 ///
 /// # Errors

@@ -13,9 +13,9 @@ use crate::kernel::{KernelError, PlacedDevice};
 use crate::operation::Failure;
 use crate::plan::Reason;
 
-/// Why an attachment cannot use a device, a host interface, a MAC or a GUID. Every message contains
-/// the remedy, except the one of `EarlierSandbox`. "The configuration" is the configuration of the
-/// network with everything that the pod and Jackfield add to it.
+/// Why an attachment cannot use a device, a host interface, a MAC or a GUID. Every message except
+/// that of `EarlierSandbox` contains the remedy. "The configuration" means the network's
+/// configuration and everything that the pod and Jackfield add to it.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::operation) enum DeviceProblem {
     /// The node does not have the device.
@@ -66,8 +66,8 @@ pub(in crate::operation) enum DeviceProblem {
         key = .0.key, value = .0.value
     )]
     Uplink(NamedInterface, String),
-    /// The kernel did not answer whether an interface that the configuration names is an uplink of
-    /// the node.
+    /// Jackfield cannot tell whether an interface in the configuration is an uplink of the node,
+    /// because the kernel did not answer.
     #[error(
         "key {key} names {value}, but jackfield cannot tell whether {value} is an uplink of this \
          node: {1}; try again",
@@ -210,8 +210,7 @@ fn not_virtual(device: &PciAddress, is_physical: bool, sysfs: &Path) -> String {
     format!("not a virtual function ({devices}/{device} has no physfn)")
 }
 
-/// Returns the name of the identity, and the instruction for replacing it in the pod or its
-/// definition.
+/// Returns the name of the identity, and how the pod or its definition can replace the identity.
 fn words(identity: PodIdentity) -> (&'static str, &'static str) {
     match identity {
         PodIdentity::Mac => ("hardware address", "request a MAC"),

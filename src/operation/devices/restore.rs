@@ -50,8 +50,8 @@ const PAUSE: Duration = Duration::from_millis(10);
 ///
 /// # Errors
 /// If the kernel does not answer, or if the journal cannot be written. Code 104 if plugins cannot
-/// attach a device, or if a device still has a network identity of the previous pod that this pod
-/// does not replace.
+/// attach a device, or if a device still has a MAC, GUID or VLAN of the previous pod and this pod
+/// does not replace it.
 pub(in crate::operation) fn baseline(
     context: &Context<'_>,
     header: &Header,
@@ -119,7 +119,8 @@ pub(in crate::operation) fn restore(
 }
 
 /// Records a device as unrestored if one of its repairs will not succeed later or if its driver has
-/// changed. Removes the journal's entries of the other devices. Returns the owed failures.
+/// changed. Removes the journal's entries of the other devices. Returns the failures that a retry
+/// may resolve.
 fn keep(
     context: &Context<'_>,
     header: &Header,

@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_piece_is_cut_into_its_messages_and_a_broken_rest_is_an_error() {
+    fn a_piece_splits_into_messages_and_a_broken_rest_is_an_error() {
         let message = |length: u8, octets: usize| {
             let mut message = vec![0; octets];
             message[0] = length;
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kernels_explanation_is_found_among_the_attributes_of_a_refusal() {
+    fn the_kernels_explanation_is_read_from_a_refusal() {
         let text = [
             8, 0, 2, 0, 9, 9, 9, 9, 9, 0, 1, 0, b'n', b'o', b'p', b'e', 0,
         ];
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_without_explanation_or_with_a_broken_one_has_none() {
+    fn a_missing_or_broken_explanation_is_ignored() {
         let broken: [&[u8]; 5] = [
             &[],
             &[0],

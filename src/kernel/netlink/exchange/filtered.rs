@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn only_attributes_that_are_read_stay() {
+    fn the_filter_keeps_only_the_wanted_attributes() {
         let attributes = [
             nla(3, b"eth0\0"),
             nla(9, b"123"),
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn broken_attributes_are_left_to_the_parser() {
+    fn the_filter_keeps_broken_attributes() {
         for tail in [&[2, 0, 9, 0][..], &[200, 0, 9, 0, 1], &[1, 0]] {
             let broken = [payload(&[nla(3, b"e\0")]), tail.to_vec()].concat();
             assert_eq!(filter_attributes(&broken, &[3]), broken);

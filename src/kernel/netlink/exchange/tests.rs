@@ -18,7 +18,7 @@ fn link(name: &str) -> RouteNetlinkMessage {
 }
 
 #[test]
-fn a_late_answer_is_not_taken_for_the_answer_to_the_next_request() {
+fn an_answer_to_an_earlier_request_is_ignored() {
     let mut netlink = netlink(Duration::from_secs(5));
     let forsaken = netlink.send(&mut NetlinkMessage::from(link("no-such-link")), Kind::One);
     forsaken.unwrap();

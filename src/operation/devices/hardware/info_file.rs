@@ -1,7 +1,7 @@
 //! The device-info file of an attachment. Jackfield writes the file before the plugins run, to
 //! describe the device to them. The plugins may change the file. Jackfield reads the file after the
-//! plugins have run, and removes it when the attachment is detached (DEVINFO 1.1.0 §4.2, §5.1,
-//! §6.1).
+//! plugins have run, and removes it when the attachment is detached (Device Information
+//! Specification, DEVINFO 1.1.0 §4.2, §5.1, §6.1).
 
 use std::error::Error;
 use std::path::Path;
@@ -18,8 +18,8 @@ use crate::diagnostic::SharedError;
 use crate::operation::Failure;
 use crate::plan::{Attachment, Reason};
 
-/// Why the device-info of a device cannot be published: its file cannot be read, it contradicts the
-/// hardware, or its socket is missing.
+/// Why Jackfield cannot publish the device-info of a device: the file cannot be read, its content
+/// contradicts the hardware, or the socket in it is missing.
 pub type InfoFileError = Box<dyn Error + Send + Sync>;
 
 /// What Jackfield knows about an attachment's device after the plugins have run.
@@ -39,10 +39,9 @@ impl Hardware<'_> {
         completed.map_err(|error| Reason::DeviceInfo(SharedError::new(error)))
     }
 
-    /// Returns the device-info for the plugins. This is the file of the device plugin without
-    /// facts about the hardware, because DEVINFO 1.1.0 §5.1.2 allows no additions before the plugins
-    /// have run. If there is no
-    /// such file, builds the device-info from the hardware.
+    /// Returns the device-info for the plugins: the content of the device plugin's file, without
+    /// additions, because DEVINFO 1.1.0 §5.1.2 forbids additions before the plugins have run. If
+    /// there is no such file, builds the device-info from the hardware.
     fn for_plugins(&self, device: &AllocatedDevice) -> Result<Option<DeviceInfo>, Reason> {
         let given = self.device_plugins_file(device)?;
         let info = match given {

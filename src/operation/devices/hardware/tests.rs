@@ -68,7 +68,7 @@ fn identity_of_a_subfunction_does_not_contain_its_parent_function() {
 }
 
 #[test]
-fn a_vlan_over_a_vf_is_that_vf() {
+fn a_vlan_over_a_vf_has_the_name_of_that_vf() {
     let vlan = Link {
         index: 3,
         kind: Some("vlan".to_owned()),
