@@ -47,7 +47,7 @@ pub(super) struct World {
     pub(super) boot: u32,
     /// The seconds by which the administrator has changed the time of day.
     pub(super) clock_change: i64,
-    /// Whether a GC has got its list, but has not read the journal yet.
+    /// Whether a GC has received its list, but has not read the journal yet.
     pub(super) is_listing: bool,
     /// Whether the disk refuses all changes now.
     pub(super) disk_refuses: bool,
@@ -81,7 +81,7 @@ pub(super) struct PodLink {
 }
 
 impl Netns {
-    /// Removes the links that `keeps` does not keep. Like the kernel, also removes the routes
+    /// Removes the links for which `keeps` returns false. Like the kernel, also removes the routes
     /// through these links.
     pub(super) fn retain_links(&mut self, keeps: impl Fn(&PodLink) -> bool) {
         self.links.retain(keeps);
