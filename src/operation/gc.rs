@@ -180,8 +180,8 @@ impl Gc<'_> {
             return Ok(());
         };
         if sandbox.complete && !self.complete.contains(&key) {
-            // The ADD of the sandbox completed after the GC had begun, so the runtime could not list
-            // the sandbox yet.
+            // The ADD of the sandbox completed after the GC had begun, so the runtime could not
+            // list the sandbox yet.
             self.attached.keep(seen);
             return Ok(());
         }

@@ -64,7 +64,7 @@ impl LiveAttachments {
         self.damaged.first().or_else(|| unknown.next())
     }
 
-    /// The attachments to one network.
+    /// Returns the live attachments to one network.
     pub(super) fn to(&self, network: &NetworkName) -> Vec<ValidAttachment> {
         let valid = self.by_network.get(network);
         valid.into_iter().flatten().cloned().collect()

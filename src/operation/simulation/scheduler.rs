@@ -1,8 +1,8 @@
 //! Runs simulated processes on threads, one at a time, in an order that depends only on the seed.
 //!
-//! Only the thread with the baton, the permission to run, runs. At each step it lets the scheduler
-//! choose the next process. Time is virtual: it passes a little with each step. If every process
-//! sleeps, the time jumps to the moment at which the first of them wakes.
+//! The baton is the permission to run. Only one thread has the baton at a time. At each step, this
+//! thread lets the scheduler choose the next process. Time is virtual: it passes a little with each
+//! step. If every process sleeps, the time jumps to the moment at which the first of them wakes.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -69,14 +69,14 @@ pub(super) struct Netns {
     pub(super) routes: Vec<DefaultRoute>,
 }
 
-/// A link in a pod that a plugin made.
+/// A link that a plugin created in a pod.
 #[derive(Clone)]
 pub(super) struct PodLink {
     pub(super) link: Link,
     pub(super) addresses: Vec<Address>,
     /// The bridge on the node.
     pub(super) bridge: String,
-    /// The default route that the plugin made.
+    /// The default route that the plugin created.
     pub(super) route: Option<DefaultRoute>,
 }
 
