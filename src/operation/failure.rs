@@ -1,4 +1,4 @@
-//! The failures of the verbs.
+//! The failures of the CNI verbs (ADD, DEL and so on).
 
 mod answer;
 
@@ -135,7 +135,7 @@ pub enum Failure {
         #[source]
         cause: RestoreError,
     },
-    /// The kernel refused the gateway of this route.
+    /// The kernel refused the gateway of a default route.
     #[error("{0}: default-route {1}: {2}; name a gateway within reach of the interface")]
     Gateway(NetworkPlace, String, #[source] Box<KernelError>),
     /// CHECK found a difference in a default route that ADD had added or removed.

@@ -27,7 +27,8 @@ const BUSY: Duration = Duration::from_secs(1);
 /// The minimum time for detaching one sandbox. If less time is left, GC leaves the sandbox to the
 /// next GC.
 const LEAST: Duration = Duration::from_secs(1);
-/// While GC detaches sandboxes, it reserves a quarter of its time for the networks.
+/// While GC detaches sandboxes, it reserves a quarter of its time for calling GC of the networks'
+/// plugins.
 const KEPT: u32 = 4;
 /// GC waits up to a quarter of its time for changes of running pods to end.
 const WAITING: u32 = 4;
@@ -47,9 +48,9 @@ pub struct Collected {
 }
 
 /// Detaches every recorded sandbox that the configuration on stdin does not list as valid, then
-/// calls GC of the networks' plugins. Calls no plugin if changes of running pods are under way, or
-/// if the attachments of a live container are unknown. Does nothing if the configuration has no
-/// such list.
+/// calls GC of the networks' plugins. Skips the GC of the plugins if the networks of a running pod
+/// are being changed, or if the attachments of a live container are unknown. Does nothing if the
+/// configuration has no list.
 ///
 /// # Errors
 /// All failures, combined. A failure to detach a sandbox or to call a plugin does not stop GC, but
@@ -60,7 +61,7 @@ pub fn gc(context: &Context<'_>) -> Result<Collected, Failure> {
         context.note(Note::NoValidAttachments);
         return Ok(Collected::default());
     };
-    // Any later ADD may complete while this GC waits.
+    // Read this first, because further ADDs may complete while this GC waits.
     let complete = context.host.journal.complete()?;
     let until = clock::now() + context.left() / WAITING;
     let no_change = match ChangesLock::exclude(&context.host.lock_dir, until) {
@@ -161,8 +162,8 @@ impl Gc<'_> {
         others_wait: bool,
     ) -> Result<(), Failure> {
         if context.left() < LEAST {
-            // Keep the attachments of this sandbox, so that no plugin frees the resources of the
-            // attachments. Do not mark the detachment for a retry, because GC has not tried it.
+            // Keep the attachments of this sandbox, so that no plugin frees their resources. Do not
+            // mark the detachment for a retry, because GC has not tried it.
             self.attached.keep(seen);
             self.collected.left += 1;
             return Ok(());
@@ -179,8 +180,8 @@ impl Gc<'_> {
             return Ok(());
         };
         if sandbox.complete && !self.complete.contains(&key) {
-            // The ADD of the sandbox completed after the GC had begun, so the runtime could not list
-            // the sandbox yet.
+            // The ADD of the sandbox completed after the GC had begun, so the runtime could not
+            // list the sandbox yet.
             self.attached.keep(seen);
             return Ok(());
         }

@@ -10,7 +10,7 @@ use crate::npwg::{StatusAddresses, StatusEntry, StatusSource};
 use crate::plan::Attachment;
 
 /// Builds one entry per attachment, in the order of the attachments, from `results` and `shown`.
-/// The auxiliary chain makes no interface, so it gets no entry.
+/// The auxiliary chain (`auxiliaryCNIChainName`) creates no interface, so it gets no entry.
 pub(super) fn entries(
     context: &Context<'_>,
     sandbox: &Sandbox,
@@ -67,7 +67,8 @@ fn claims(sandbox: &Sandbox, results: &[Option<CniResult>], shown: &[Shown]) -> 
 }
 
 /// Leaves a file that asks the agent to remove the detached attachments at `indices` from the
-/// status of the pod's ResourceClaims. Leaves none if the pod has another sandbox on record.
+/// status of the pod's ResourceClaims. Leaves no file if the journal has a record of another
+/// sandbox of the pod.
 pub(super) fn leave_claims(context: &Context<'_>, sandbox: &Sandbox, indices: &[usize]) {
     let attachments = sandbox.header.at(indices);
     let devices = attachments.filter_map(|it| Some((it.device.as_ref()?.claim.clone()?, None)));
@@ -83,9 +84,9 @@ pub(super) fn leave_claims(context: &Context<'_>, sandbox: &Sandbox, indices: &[
     }
 }
 
-/// Builds the network-status and returns it. If the pod is known, also publishes it, with the status
-/// of the pod's ResourceClaims and `events`. If only an event cannot be created, adds a note and
-/// succeeds.
+/// Builds the network-status and returns it. If the pod is known, also publishes the
+/// network-status, the status of the pod's ResourceClaims, and `events`. If only an event cannot be
+/// created, adds a note and succeeds.
 pub(super) fn publish(
     context: &Context<'_>,
     sandbox: &Sandbox,
@@ -126,7 +127,8 @@ pub(super) fn added(sandbox: &Sandbox, first: usize) -> Event {
     Event::normal("AddedInterface", parts.join("; "))
 }
 
-/// Builds the event that lists the attachments at `indices` as detached; `None` if there are none.
+/// Builds the event that lists the attachments at `indices` as detached. Returns `None` if there
+/// are none.
 pub(super) fn removed(sandbox: &Sandbox, indices: &[usize]) -> Option<Event> {
     let attachments = sandbox.header.at(indices);
     let parts = attachments.map(|it| format!("Remove {} from {}", it.ifname, it.label));

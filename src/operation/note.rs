@@ -51,7 +51,7 @@ pub enum Note {
     #[error("cache of Multus: {0}")]
     MultusCache(String),
     /// The agent does not answer.
-    #[error("{0}; pods that need the agent wait")]
+    #[error("{0}; pods that need the agent must wait")]
     AgentAway(ClusterError),
     /// The agent does not answer, but answered within the last minute.
     #[error("{0}; the agent answered within the last minute")]
@@ -101,19 +101,19 @@ pub enum Note {
          the resources of that container"
     )]
     UnrecordedContainer(ContainerId),
-    /// GC calls no plugin, because the networks of running pods change.
+    /// GC calls no plugin, because the networks of running pods are being changed.
     #[error(
-        "networks of running pods change, so GC calls no plugin: a plugin might free the resources \
-         of a new attachment ({0})"
+        "networks of running pods are being changed, so GC calls no plugin: a plugin might free \
+         the resources of a new attachment ({0})"
     )]
     ChangesUnderWay(LockError),
-    /// GC leaves out networks, because all configurations together exceed the size limit.
+    /// GC skips networks, because all configurations together exceed the size limit.
     #[error(
-        "GC leaves out {left_out} networks, because the configurations of all networks together \
+        "GC skips {left_out} networks, because the configurations of all networks together \
          exceed {limit} bytes; shorten the configurations"
     )]
     TooManyConfigurations {
-        /// The number of networks that GC leaves out.
+        /// The number of networks that GC skips.
         left_out: usize,
         /// The limit in bytes.
         limit: usize,
@@ -150,7 +150,7 @@ mod tests {
                     path: "/locks/changes".into(),
                     holders: "process 7".to_owned(),
                 }),
-                "networks of running pods change, so GC calls no plugin",
+                "networks of running pods are being changed, so GC calls no plugin",
             ),
         ] {
             let line = note.to_string();

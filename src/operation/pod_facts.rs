@@ -17,8 +17,8 @@ use crate::plan::{Difference, Inputs, Plan, difference, plan};
 #[derive(Debug)]
 pub(super) struct PodFacts {
     /// The name of the pod, if the runtime passes one. If the runtime passes no UID, this contains
-    /// the UID from the cluster. A publication therefore cannot reach a later pod with the same
-    /// name.
+    /// the UID from the cluster. Without a UID, a publication could change a later pod with the
+    /// same name.
     pub(super) pod: Option<PodName>,
     annotations: PodAnnotations,
     /// The answer of the cluster.
@@ -103,7 +103,7 @@ impl PodFacts {
         plan(self.inputs(context, key, allocation, runtime_config))
     }
 
-    /// The changes after which the recorded attachments of a running pod agree with its annotation.
+    /// The changes that make the recorded attachments of a running pod match the pod's annotation.
     pub(super) fn difference(
         &self,
         context: &Context<'_>,

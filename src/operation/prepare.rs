@@ -52,7 +52,7 @@ pub fn prepare(context: &Context<'_>) -> Result<Prepared, Failure> {
     announce(context)?.prepare()
 }
 
-/// An ADD in preparation, whose question the cluster already knows.
+/// An ADD in preparation. Its question has been announced to the cluster.
 pub(super) struct Announced<'a> {
     context: &'a Context<'a>,
     inquiry: Inquiry,
@@ -183,8 +183,8 @@ fn inspect_devices(context: &Context<'_>, key: &Key, pod: Option<&PodName>, plan
 }
 
 impl Prepared {
-    /// Inspects the devices of a plan and finds its programs. The pod already has the attachments
-    /// in `kept`.
+    /// Inspects the devices of a plan and finds the programs of its plugins. The pod already has
+    /// the attachments in `kept`.
     fn of(
         context: &Context<'_>,
         key: &Key,

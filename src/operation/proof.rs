@@ -77,7 +77,7 @@ pub fn prove(
         let warnings = Vec::new();
         return Ok(Proof { warnings, shown });
     }
-    // Only the device plugin knows the meaning of the identifier of a device without a known driver.
+    // If the driver is unknown, only the device plugin knows what the device's identifier means.
     let device = attachment.device.as_ref().filter(|it| it.driver.is_some());
     let intended = Intended {
         ifname: &attachment.ifname,
@@ -112,10 +112,10 @@ pub fn prove(
     Ok(Proof { warnings, shown })
 }
 
-/// Returns the findings that the strictness `Warn` allows, as warnings, and drops those that `Off`
-/// allows. `requested` is the strictness for findings that contradict the pod's request, the
-/// definition or kubelet's allocation. `answered` is the strictness for findings that contradict
-/// only the delegate's result. A finding with [`Weight::Warning`] is never an error.
+/// Returns the findings with the strictness `Warn` as warnings, and drops those with `Off`.
+/// `requested` is the strictness for findings that contradict the pod's request, the definition or
+/// kubelet's allocation. `answered` is the strictness for findings that contradict only the
+/// delegate's result. A finding with [`Weight::Warning`] is never an error.
 ///
 /// # Errors
 /// [`Failure::Verification`] with every finding that is not allowed.
@@ -160,7 +160,7 @@ fn hardware_address(link: &Link) -> Option<String> {
 
 /// Returns a finding for every socket in the result that cannot exist, because its directory is
 /// missing or its path is relative. A missing socket in an existing directory is no finding,
-/// because the pod may create it later.
+/// because the pod may create the socket later.
 fn lost_sockets(attachment: &Attachment, result: Option<&CniResult>) -> Vec<Finding> {
     let interfaces = result.into_iter().flat_map(|result| &result.interfaces);
     let sockets = interfaces.filter_map(|interface| interface.socket_path.as_deref());

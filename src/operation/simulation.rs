@@ -1,12 +1,12 @@
-//! Deterministic simulation of the verbs. The verbs run unchanged on a simulated machine: kernel,
-//! delegates, cluster, kubelet, clocks and disk are simulated, up to 30 calls run at a time in an
-//! order that depends only on the seed, and calls are killed at any step.
+//! Deterministic simulation of the CNI verbs. The code of the verbs runs unchanged on a simulated
+//! machine with a simulated kernel, delegates, cluster, kubelet, clocks and disk. Up to 30 calls
+//! run at a time, in an order that depends only on the seed. A call may be killed at any step.
 //!
 //! ```text
-//! # a million pods, in optimised code that checks itself; the seeds begin with 1
+//! # simulates a million pods, optimised but with debug assertions; the first seed is 1
 //! JACKFIELD_SIMULATION_PODS=1000000 JACKFIELD_SIMULATION_FIRST=1 \
 //!     cargo test --profile fuzz --lib no_seed_breaks_a_rule -- --nocapture
-//! # one world again, with every step of it
+//! # replays one world and prints every step
 //! JACKFIELD_SIMULATION_SEED=7 cargo test --lib no_seed_breaks_a_rule -- --nocapture
 //! ```
 
@@ -126,7 +126,7 @@ impl Runner {
     }
 }
 
-/// The number of pods between two lines about the progress of a run.
+/// The number of pods between two progress lines.
 const PROGRESS: u64 = 20_000;
 
 /// Runs worlds on all processors until `is_enough` accepts the number of pods so far, or until a
@@ -186,7 +186,7 @@ fn variable(name: &str) -> Option<u64> {
     let text = std::env::var(name).ok()?;
     Some(
         text.parse()
-            .unwrap_or_else(|_| panic!("{name}={text} is no number")),
+            .unwrap_or_else(|_| panic!("{name}={text} is not a number")),
     )
 }
 
@@ -237,7 +237,7 @@ fn no_seed_breaks_a_rule() {
 }
 
 #[test]
-fn a_seed_decides_everything() {
+fn two_runs_of_a_seed_are_identical() {
     let runner = Runner::on_processor(0);
     for seed in 1..=15 {
         let (one, other) = (runner.run(seed, None, false), runner.run(seed, None, false));
@@ -245,7 +245,7 @@ fn a_seed_decides_everything() {
     }
 }
 
-/// The maximum number of worlds in which the simulation must find a broken rule.
+/// The simulation must find each broken rule within this number of worlds.
 const FOUND_WITHIN: u64 = 150;
 
 #[test]

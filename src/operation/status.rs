@@ -1,7 +1,7 @@
 //! STATUS: reports whether an ADD could succeed now (CNI 1.1.0 §2 STATUS).
 //!
 //! STATUS checks what every ADD needs, such as the cluster network and its programs, and reports
-//! the first problem. By default, an absent agent does not fail STATUS. If it did, kubelet would
+//! the first problem. By default, an absent agent does not fail STATUS. Otherwise kubelet would
 //! make the node NotReady and the cluster would evict every pod, including pods that do not need
 //! the agent. Only the ADD of a pod that needs the agent fails, with code 11. If `statusNeedsAgent`
 //! is set, STATUS fails too, after a longer absence of the agent.

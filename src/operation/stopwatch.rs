@@ -46,7 +46,7 @@ impl Stopwatch {
     pub fn spent(&self, phase: Phase, since: Instant) {
         let took = microseconds(since.elapsed());
         if took == 0 {
-            // The phase had nothing to do, so leave it out.
+            // The phase had nothing to do, so omit it.
             return;
         }
         let mut figures = self.figures.borrow_mut();

@@ -100,8 +100,8 @@ impl Attachment {
     /// cannot have the same address.
     ///
     /// Plugins that use the reference library refuse unknown keys unless `IgnoreUnknown` is set.
-    /// Not every plugin knows the pod's name or the attachment's own keys. If CNI_ARGS contain any
-    /// of them, this function sets `IgnoreUnknown`.
+    /// Not every plugin knows `K8S_POD_NAME` or the attachment's own keys. If CNI_ARGS contain such
+    /// a key, this function sets `IgnoreUnknown`.
     ///
     /// # Errors
     /// If one of the attachment's own keys or values cannot be written as CNI_ARGS.

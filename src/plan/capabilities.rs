@@ -1,5 +1,5 @@
-//! Passes a pod's requests to the plugins as capability arguments, in `args` or in CNI_ARGS (NPWG
-//! 1.3 §4.1.2.1).
+//! Passes a pod's requests to the plugins: as capability arguments, in `args.cni`, or in CNI_ARGS
+//! (NPWG 1.3 §4.1.2.1).
 
 use serde_json::value::RawValue;
 
@@ -66,8 +66,9 @@ impl Planner<'_> {
 
     /// Passes one request to the plugins that declare its capability. With `npwgVersion: 1.0`,
     /// addresses (`ips` and `mac`) always go into `args.cni` and CNI_ARGS instead. With any other
-    /// `npwgVersion`, addresses also go into CNI_ARGS if `undeclared` is `args`, or if no plugin of
-    /// the cluster network declares their capability. Any other undeclared request is an error.
+    /// `npwgVersion`, addresses also go into CNI_ARGS in two cases: `undeclared` is `args`, or the
+    /// attachment is the cluster network and none of its plugins declares the capability. Any other
+    /// undeclared request is an error.
     fn pass(
         &self,
         capability: &str,

@@ -6,7 +6,7 @@ use super::{Attachment, Inputs, Plan};
 use crate::cluster::administrators_definitions;
 use crate::npwg::{NetworksDigest, Selection};
 
-/// The changes after which the attachments of a running pod agree with its annotation.
+/// The changes that make the attachments of a running pod match the pod's annotation.
 #[derive(Debug, Default)]
 pub struct Difference {
     /// The indices of the recorded attachments to detach, because the pod no longer selects them or
@@ -86,8 +86,8 @@ pub fn difference(
     }
 }
 
-/// Finds the recorded attachment that matches each selection. Matches the selections that name an
-/// interface first.
+/// Finds the recorded attachment that matches each selection. First matches the selections that
+/// name an interface.
 fn match_all(selections: &[Selection], recorded: &[(usize, &Attachment)]) -> Vec<Option<usize>> {
     let mut matched = vec![None; selections.len()];
     let is_claimed = |attachment: &Attachment| {
@@ -128,9 +128,9 @@ fn carries_out(attachment: &Attachment, selection: &Selection) -> bool {
 }
 
 impl Planner<'_> {
-    /// Continues the generated interface names after the highest recorded `net<number>`. A name of
-    /// an attachment that is about to be detached is not reused, because parts of the attachment
-    /// may remain.
+    /// Continues the generated interface names after the highest recorded `net<number>`. Does not
+    /// reuse the name of an attachment that is about to be detached, because parts of the
+    /// attachment may remain.
     fn continue_names(&mut self, recorded: &[Attachment]) {
         let number = |attachment: &Attachment| {
             let number = attachment.ifname.as_str().strip_prefix("net")?;

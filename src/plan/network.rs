@@ -30,7 +30,8 @@ pub fn read(network: &Network) -> Result<KnownNetwork, Reason> {
         error,
     };
     let config = NetworkConfig::parse(network.text.as_bytes()).map_err(invalid)?;
-    // The definition's name serves only if the configuration has no name (NPWG 1.3 §3.4.2, §3.4.3).
+    // The definition's name is used only if the configuration has no name (NPWG 1.3 §3.4.2,
+    // §3.4.3).
     let name = match (config.name(), &network.object) {
         (Some(name), _) => name.clone(),
         (None, Some(object)) => {

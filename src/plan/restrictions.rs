@@ -40,9 +40,9 @@ pub(super) fn check(
     check_plugins(rule, &RuleName::Namespace(namespace.to_owned()), network)
 }
 
-/// Refuses a selected network that has the cluster network's name but a different configuration, if
-/// a policy restricts the pod's namespace. IPAM plugins allocate addresses by network name, so the
-/// selected network would take addresses of the cluster network.
+/// If a policy restricts the pod's namespace, refuses a selected network that has the cluster
+/// network's name but a different configuration. IPAM plugins allocate addresses by network name,
+/// so the selected network would take addresses of the cluster network.
 ///
 /// # Errors
 /// [`Restriction`], with the CNI code 108.
@@ -74,7 +74,7 @@ fn check_plugins(rule: &Rule, name: &RuleName, config: &NetworkConfig) -> Result
     if rule.types.is_empty() && rule.deny_keys.is_empty() {
         return Ok(());
     }
-    // A single plugin has no list, so `check_plugin` checks its keys.
+    // A configuration with a single plugin has no list, so `check_plugin` checks all its keys.
     let list = RawObject::parse(config.raw().as_bytes()).unwrap_or_default();
     if !config.is_single()
         && let Some(key) = denied_key(&list, &rule.deny_keys)
@@ -101,7 +101,8 @@ fn check_plugin(
     let mut pending = vec![(NestedPlugin::new(plugin.body().clone()), 0)];
     while let Some((nested, level)) = pending.pop() {
         check_type(rule, name, plugin, &nested.config)?;
-        // The check of the enclosing configuration has already covered the keys of a part.
+        // A part (`ipam`) belongs to the enclosing configuration, whose check has already covered
+        // the keys of the part.
         if !nested.is_part
             && let Some(key) = denied_key(&nested.config, &rule.deny_keys)
         {

@@ -31,7 +31,7 @@ pub enum Uplink {
         /// The VLAN on the interface; 0 for none.
         vlan: u64,
     },
-    /// An interface that an earlier attachment made in the pod.
+    /// An interface that an earlier attachment created in the pod.
     InPod {
         /// Its name.
         name: InterfaceName,

@@ -369,7 +369,7 @@ fn a_network_has_the_name_in_its_configuration() {
 }
 
 #[test]
-fn a_network_that_cannot_be_used_is_named_and_keeps_its_place() {
+fn an_unusable_network_is_reported_and_keeps_its_interface_number() {
     let story = story()
         .macvlan("pods/good", &[])
         .define("pods/broken", Some(json!("no object")))
@@ -456,7 +456,7 @@ fn isolation_allows_multus_namespace_for_the_cluster_network() {
 
 // clause: NPWG-1.3 §7.4
 #[test]
-fn isolation_shows_nothing_of_the_definitions_that_it_refuses() {
+fn isolation_reveals_nothing_about_the_definitions_that_it_refuses() {
     assert_eq!(story().networks("other/absent").problem().0, 108);
     let broken = story().define("other/net", Some(json!("no object")));
     assert_eq!(broken.networks("other/net").problem().0, 108);
@@ -504,7 +504,7 @@ fn the_administrators_networks_come_before_and_after_the_others() {
 
 // clause: NPWG-1.3 §7.4
 #[test]
-fn a_policy_restricts_what_is_selected_and_nothing_else() {
+fn a_policy_restricts_only_the_networks_that_pods_select() {
     let config = json!({"cniVersion": "1.0.0", "name": "n", "plugins": [
         {"type": "macvlan", "ipam": {"type": "host-local", "DataDir": "/x"}}, {"type": "tuning"}]});
     let story = story()
@@ -629,7 +629,7 @@ fn a_policy_applies_to_plugins_that_a_plugin_executes_itself() {
 }
 
 #[test]
-fn nothing_beside_a_delegate_hides_it_from_a_policy() {
+fn no_other_value_hides_a_nested_plugin_from_a_policy() {
     let policy =
         json!({"namespaces": {"*": {"types": ["meta", "bridge"], "denyKeys": ["sysctl"]}}});
     let evil = json!({"type": "evil"});
@@ -686,7 +686,7 @@ fn nothing_beside_a_delegate_hides_it_from_a_policy() {
 }
 
 #[test]
-fn the_nodes_own_policy_restricts_the_networks_that_its_configuration_names() {
+fn policy_node_restricts_the_networks_that_the_node_configuration_names() {
     let folder = tempfile::tempdir().unwrap();
     let chain = folder.path().join("extra");
     std::fs::create_dir(&chain).unwrap();
@@ -836,7 +836,7 @@ fn a_request_goes_to_a_plugin_that_declares_it_or_fails() {
         };
         let attachment = story(json!(true)).second();
         assert_eq!(argument(&attachment, capability).as_deref(), Some(given));
-        assert_eq!(attachment.extra_args, [], "not by CNI_ARGS as well");
+        assert_eq!(attachment.extra_args, [], "not also in CNI_ARGS");
         for declared in [json!(false), Value::Null] {
             let reason = Reason::Undeclared {
                 capability: capability.to_owned(),
@@ -849,7 +849,7 @@ fn a_request_goes_to_a_plugin_that_declares_it_or_fails() {
 }
 
 #[test]
-fn undeclared_addresses_go_into_cni_args_with_undeclared_args() {
+fn undeclared_addresses_go_into_cni_args_if_undeclared_is_args() {
     let story = story()
         .macvlan("pods/net", &[])
         .node("undeclared", json!("args"));
@@ -871,7 +871,7 @@ fn undeclared_addresses_go_into_cni_args_with_undeclared_args() {
 /// Multus passes addresses as capability arguments and in CNI_ARGS. Some plugins declare a
 /// capability but read CNI_ARGS.
 #[test]
-fn declared_addresses_go_into_cni_args_too_with_undeclared_args() {
+fn declared_addresses_also_go_into_cni_args_if_undeclared_is_args() {
     let story = story().node("undeclared", json!("args"));
     for (key, value, variable, text) in [
         (
@@ -1157,7 +1157,7 @@ fn only_one_network_of_both_annotations_may_have_the_default_route() {
 }
 
 #[test]
-fn a_mac_is_requested_once_on_a_network() {
+fn two_interfaces_on_one_network_cannot_request_the_same_mac() {
     let story = story()
         .macvlan("pods/a", &["mac"])
         .macvlan("pods/b", &["mac"]);
@@ -1175,7 +1175,7 @@ fn a_mac_is_requested_once_on_a_network() {
 }
 
 #[test]
-fn a_key_that_is_reserved_and_unknown_is_a_warning() {
+fn an_unknown_key_of_an_element_causes_a_warning() {
     let story = story().macvlan("pods/net", &[]);
     let plan = story.networks(asking("ip", r#""10.0.0.5""#)).plan();
     let unknown = PlanWarning::UnknownKeys {
@@ -1228,7 +1228,7 @@ fn plugins_get_their_device_by_keys_and_by_capabilities() {
 }
 
 #[test]
-fn a_plugin_that_declares_the_file_gets_one_without_any_device() {
+fn a_plugin_that_declares_the_device_info_file_gets_one_even_without_a_device() {
     let story = story()
         .macvlan("pods/user", &["CNIDeviceInfoFile"])
         .networks("user");
@@ -1259,7 +1259,7 @@ fn default_and_secondary_networks_share_one_allocation() {
 }
 
 #[test]
-fn too_few_devices_are_code_104() {
+fn too_few_devices_fail_with_code_104() {
     let story = with_resource(story(), "pods/vf", &[]).networks("vf,vf,vf");
     let (code, place, reason) = story.problem();
     assert_eq!((code, place.as_str()), (104, "network pods/vf (net3)"));
@@ -1273,7 +1273,7 @@ fn too_few_devices_are_code_104() {
 }
 
 #[test]
-fn a_device_that_is_not_the_pods_is_code_104() {
+fn a_device_that_the_pod_does_not_own_fails_with_code_104() {
     let vf = |id: &str| {
         let networks = json!([{"name": "vf", "deviceID": id}]);
         with_resource(story(), "pods/vf", &[]).networks(networks)

@@ -133,7 +133,9 @@ fn is_ready_without_agent(lab: &Lab, words: &str) {
     );
     assert!(outcome.stderr.contains(words), "{outcome}");
     assert!(
-        outcome.stderr.contains("pods that need the agent wait"),
+        outcome
+            .stderr
+            .contains("pods that need the agent must wait"),
         "{outcome}"
     );
     assert_eq!(lab.recorded("bridge-rec", "STATUS").len(), asked + 1);

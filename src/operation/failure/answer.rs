@@ -1,5 +1,5 @@
 //! Converts the failure of a verb to the CNI error for the runtime, with its code
-//! (`docs/errors.md`). Problems of the request and of the plan bring their own codes.
+//! (`docs/errors.md`). Errors in the request and in the plan have their own codes.
 
 use super::Failure;
 use crate::cni::{self, code};

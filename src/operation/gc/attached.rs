@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use crate::cni::{ContainerId, InterfaceName, NetworkName, ValidAttachment};
 use crate::journal::{Journal, Key, MultusCache, Sandbox};
 
-/// Live attachments by network name. Definitions with the same CNI name share one list.
+/// Live attachments by network name. Networks with the same CNI name share one list.
 #[derive(Debug, Default)]
 pub(super) struct LiveAttachments {
     by_network: HashMap<NetworkName, BTreeSet<ValidAttachment>>,
@@ -29,9 +29,9 @@ impl LiveAttachments {
         }
     }
 
-    /// Adds every attachment in Multus' cache as live, because the runtime may list its sandbox
-    /// only for Multus' network and not for Jackfield's. Leaves out containers that Jackfield has
-    /// adopted from the cache.
+    /// Adds every attachment in Multus' cache as live, because the runtime may list the sandbox
+    /// only for Multus' network, not for Jackfield's. Skips containers that Jackfield has adopted
+    /// from the cache.
     pub(super) fn keep_cached(&mut self, cache: &MultusCache<'_>, journal: &Journal) {
         let adopted: HashSet<ContainerId> = journal.adopted().into_iter().collect();
         for container in cache.containers() {
@@ -64,7 +64,7 @@ impl LiveAttachments {
         self.damaged.first().or_else(|| unknown.next())
     }
 
-    /// The attachments to one network.
+    /// Returns the live attachments to one network.
     pub(super) fn to(&self, network: &NetworkName) -> Vec<ValidAttachment> {
         let valid = self.by_network.get(network);
         valid.into_iter().flatten().cloned().collect()

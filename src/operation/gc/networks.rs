@@ -74,7 +74,7 @@ impl Networks {
         self.known.push(network);
     }
 
-    /// Adds a note with the number of networks that were left out because of the size limit.
+    /// Adds a note with the number of networks that GC skips because of the size limit.
     pub(super) fn note_left_out(&self, context: &Context<'_>) {
         if self.left_out > 0 {
             context.note(Note::TooManyConfigurations {

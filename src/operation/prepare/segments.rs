@@ -1,11 +1,12 @@
-//! The layer-2 networks of a pod's attachments. A MAC or GUID must be unique on its layer-2 network.
+//! The segments (layer-2 networks) of a pod's attachments. A MAC or GUID must be unique on its
+//! segment.
 
 use super::super::Context;
 use super::super::devices::hardware::Hardware;
 use crate::plan::{Attachment, Plan, Reason};
 
-/// Sets the segment of every attachment that requests a MAC or GUID, because a MAC or GUID must be
-/// unique on its segment. The pod already has the attachments in `kept`.
+/// Sets the segment of every attachment that requests a MAC or GUID. The pod already has the
+/// attachments in `kept`.
 pub(super) fn find(context: &Context<'_>, kept: &[Attachment], attachments: &mut [Attachment]) {
     let hardware = Hardware::of(&context.request.config);
     for index in 0..attachments.len() {
@@ -19,8 +20,9 @@ pub(super) fn find(context: &Context<'_>, kept: &[Attachment], attachments: &mut
     }
 }
 
-/// Checks that no two networks of the pod request the same MAC or GUID on one segment. The plan has
-/// already checked the interfaces of each network. The pod already has the attachments in `kept`.
+/// Checks that no two networks of the pod request the same MAC or GUID on one segment. The planner
+/// has already compared the attachments of one network with each other. The pod already has the
+/// attachments in `kept`.
 pub(super) fn check(kept: &[Attachment], plan: &mut Plan) {
     let mut problems = Vec::new();
     for (index, attachment) in plan.attachments.iter().enumerate() {

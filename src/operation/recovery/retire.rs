@@ -40,7 +40,7 @@ pub struct Retired {
 /// namespace exists.
 ///
 /// # Errors
-/// If a lack of descriptors or memory hides whether the namespace exists.
+/// If a lack of file descriptors or memory prevents the check.
 pub fn has_netns(header: &Header) -> Result<bool, NetnsError> {
     let path = Path::new(&header.netns);
     if header.boot != boot_id() {

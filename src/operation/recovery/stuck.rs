@@ -84,8 +84,8 @@ fn is_refusal(debt: &Failure) -> bool {
 }
 
 /// Returns the attachment with the current configuration of its network, if that configuration
-/// differs from the recorded one, but has the recorded CNI name and the recorded plugins. With
-/// another name or other plugins, a DEL could not free the resources that the ADD allocated.
+/// differs from the recorded one. Returns `None` if the current configuration has another CNI name
+/// or other plugins, because a DEL could then not free the resources that the ADD allocated.
 fn with_current_configuration(
     context: &Context<'_>,
     attachment: &Attachment,

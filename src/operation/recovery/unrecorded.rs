@@ -3,9 +3,9 @@
 //!
 //! ```text
 //! Multus' cache contains it ▶ the attachments in the cache
-//! otherwise                 ▶ the current cluster network, with the runtime's prevResult, and
-//!                             the networks that the pod selects, if a record was lost or their
-//!                             interface is still in the pod
+//! otherwise                 ▶ the current cluster network, with the runtime's prevResult;
+//!                             also each network that the pod selects, if a record was lost or
+//!                             the network's interface is still in the pod
 //! ```
 
 use std::path::PathBuf;
@@ -23,9 +23,9 @@ use crate::operation::pod_facts::PodFacts;
 use crate::operation::{Context, Failure, Note, networks};
 use crate::plan::Attachment;
 
-/// An identity that no network namespace has. A reconstructed sandbox gets this identity if a
-/// sandbox of another container is on record in the network namespace that the runtime passes,
-/// because Jackfield must not change that namespace.
+/// An identity that no network namespace has. The runtime may pass a network namespace in which the
+/// journal records another container's sandbox. Jackfield must not change that namespace, so the
+/// reconstructed sandbox gets this identity instead.
 const NO_NETNS: &str = "none";
 
 /// The time limit for asking the cluster which networks the pod selects. After that time, the DEL
@@ -125,9 +125,9 @@ fn interfaces(context: &Context<'_>, key: &Key) -> Vec<String> {
 }
 
 /// Returns the attachments that a sandbox without a record probably has: those that an ADD would
-/// plan now, because there is no better source. With `others`, the result contains an attachment
-/// other than the cluster network only if its interface is in `others`. If the cluster does not
-/// answer about the pod, the result does not contain the networks that the pod selects.
+/// plan now, because there is no better source. With `others`, omits every attachment whose
+/// interface is not in `others`, except the cluster network. If the cluster does not answer about
+/// the pod, the result does not contain the networks that the pod selects.
 ///
 /// # Errors
 /// If the configuration of the cluster network cannot be found or used.
@@ -217,8 +217,8 @@ fn sandbox(
 ) -> Sandbox {
     let (attachments, results): (Vec<_>, Vec<_>) = attachments.unzip();
     let given = context.request.call.netns.clone();
-    // Only the path of this call gets an identity. The cache does not show to which namespace its
-    // path referred when Multus used the path.
+    // Only the path of this call gets an identity. The path in Multus' cache may refer to another
+    // namespace now.
     let opened = given.as_deref().and_then(|path| PodNetns::open(path).ok());
     let identity = opened.map_or_else(String::new, |netns| netns.id().to_string());
     let there = context.host.journal.containers_in(&identity);

@@ -12,7 +12,7 @@ pub(super) struct Baton {
 }
 
 impl Baton {
-    /// Names the calling thread as the one that waits.
+    /// Registers the calling thread as the thread that `pass` wakes.
     pub(super) fn hold(&self) {
         let _ = self.thread.set(std::thread::current());
     }

@@ -1,4 +1,4 @@
-//! One call of the runtime, as the plugin serves it.
+//! One call of the runtime, as Jackfield serves it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::rc::Rc;
@@ -95,7 +95,8 @@ pub(super) fn run(sim: &Arc<Simulation>, task: TaskId, job: &Job) -> Outcome {
     outcome
 }
 
-/// Checks that the answer is one JSON document, or is empty if a verb without a result succeeded.
+/// Checks that the output is one JSON document. If a verb without a result succeeded, checks that
+/// the output is empty.
 fn check_document(sim: &Simulation, job: &Job, document: &str, is_needed: bool) {
     let documents = serde_json::Deserializer::from_str(document).into_iter::<Value>();
     let documents: Vec<_> = documents.collect();
@@ -176,7 +177,7 @@ fn request(process: &Process, job: &Job) -> Option<Request> {
     Some(Request::for_people(call.unwrap(), conf).unwrap())
 }
 
-/// Runs the verb. Returns `None` for a worker, whose answer goes nowhere.
+/// Runs the verb. Returns `None` for a worker, because nobody reads its output.
 fn serve(process: &Rc<Process>, job: &Job) -> Option<Result<String, Failure>> {
     let sim = &process.sim;
     let request = request(process, job)?;

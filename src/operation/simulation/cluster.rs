@@ -1,5 +1,5 @@
 //! The simulated cluster: the agent's answers about pods and definitions, and kubelet's record of
-//! devices. It fails, is slow, and answers from a stale cache.
+//! devices. The agent may fail, be slow, or answer from a stale cache.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ use crate::npwg::{Definition, NetworksDigest, ObjectRef};
 
 pub(super) const NAMESPACE: &str = "demo";
 
-/// Answers one process.
+/// The simulated agent, for one process.
 pub(super) struct Agent {
     process: Rc<Process>,
     /// The sandboxes that the process has listed.

@@ -9,8 +9,7 @@ pub(super) struct Conditions {
     /// The maximum number of pods that exist at a time.
     pub(super) at_once: u32,
     pub(super) steadiness: u32,
-    /// The virtual time that one step takes. On a slow machine, more calls are between two steps at
-    /// the same time.
+    /// The virtual time that one step takes. The longer a step takes, the more calls overlap.
     pub(super) step: Duration,
     /// The chance, in percent, that a GC follows a STATUS.
     pub(super) collections: u32,

@@ -1,5 +1,6 @@
 //! The simulated plugins: `bridge` makes a link and takes a lease, `sriov` moves a virtual function
-//! into the pod, `tuning` does nothing. They fail, crash, hang and lie as the seed says.
+//! into the pod, `tuning` does nothing. The seed decides when they fail, crash, hang or return a
+//! wrong result.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -106,7 +107,7 @@ impl Delegates {
     }
 }
 
-/// Changes the answer of a plugin, so that it does not agree with the kernel or is no result.
+/// Falsifies the answer of a plugin: the answer contradicts the kernel, or is not a CNI result.
 fn lie(mut answer: Value, kind: u32) -> Vec<u8> {
     match kind {
         0 => return b"{\"ips\":7}".to_vec(),

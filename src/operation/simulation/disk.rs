@@ -60,8 +60,8 @@ pub(super) fn judge(process: &Process, operation: Operation<'_>) -> Verdict {
     Verdict::Proceed
 }
 
-/// The container whose lock the process is about to give back. A holder removes the file of the lock
-/// before it unlocks the file.
+/// The container whose lock the process is about to release. A process removes the lock file before
+/// it unlocks the file.
 fn released<'p>(process: &Process, operation: &Operation<'p>) -> Option<&'p str> {
     match *operation {
         Operation::Remove(path) if path.starts_with(process.sim.place.locks()) => {
@@ -72,8 +72,8 @@ fn released<'p>(process: &Process, operation: &Operation<'p>) -> Option<&'p str>
 }
 
 impl Process {
-    /// Keeps a lock for the delegates, which inherit it. A process writes its ID into the file of a
-    /// lock that it has taken.
+    /// Keeps a lock file open for the delegates, which inherit the lock. A process that has taken a
+    /// lock writes its ID into the lock file, so a write of only digits means a taken lock.
     fn inherit(&self, file: &File, bytes: &[u8]) {
         let is_claim = !bytes.is_empty() && bytes.iter().all(u8::is_ascii_digit);
         if is_claim && self.locked.get().is_none() {
@@ -160,7 +160,8 @@ fn fault(process: &Process, operation: &Operation<'_>) -> Option<Verdict> {
     if let Operation::Remove(path) = operation
         && let Ok(name) = path.strip_prefix(sim.place.journal())
     {
-        // If a marker cannot be removed together with its record, nothing removes the marker later.
+        // If a marker cannot be removed together with its record, no retry removes the marker
+        // later.
         let name = name.display().to_string();
         sim.world().changed_files.insert(name);
     }

@@ -9,7 +9,7 @@ use super::disk::cut;
 use super::simulated::Simulation;
 use crate::machine::Operation;
 
-/// What a path led to at one time.
+/// The content of a path at one time.
 #[derive(Clone, PartialEq)]
 enum Version {
     Absent,
@@ -38,7 +38,7 @@ impl Version {
     }
 }
 
-/// The earlier versions of the files of the journal.
+/// The earlier versions of the journal's files.
 pub(super) struct History {
     is_kept: bool,
     versions: BTreeMap<PathBuf, Vec<Version>>,
@@ -62,8 +62,8 @@ impl History {
                 self.push(path);
             }
             Operation::Rename(from, to) => {
-                // Only the quarantine renames files that are not temporary. The simulation assumes
-                // that a power loss does not undo such a rename.
+                // Only the quarantine of a damaged record renames a file that is not temporary. The
+                // simulation assumes that a power loss does not undo such a rename.
                 let is_temporary = |path: &Path| {
                     let name = path.file_name().unwrap_or_default();
                     name.as_encoded_bytes().starts_with(b".")
@@ -91,8 +91,8 @@ impl History {
         }
     }
 
-    /// Simulates a power loss: every file independently keeps its last version, or becomes one of
-    /// its earlier versions. Some files also lose their end, or get zeros instead. Removes all
+    /// Simulates a power loss: every file independently keeps its last version, or reverts to one
+    /// of its earlier versions. Some files also lose their end or have zeros there. Removes all
     /// locks.
     pub(super) fn lose_power(&mut self, sim: &Simulation) {
         let (journal, locks) = (sim.place.journal(), sim.place.locks());
@@ -109,7 +109,8 @@ impl History {
                 0 | 1 => (last.clone(), &versions[..0]),
                 _ => (versions[earlier].clone(), &versions[earlier..]),
             };
-            // The record of an earlier ADD, which a later ADD of the same container had replaced.
+            // True for the record of an earlier ADD that a later ADD of the same container has
+            // replaced.
             let is_of_earlier = last != Version::Absent && later.contains(&Version::Absent);
             if let Version::Bytes(bytes) = &mut version
                 && choice % 2 == 1

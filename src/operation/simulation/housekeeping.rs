@@ -1,5 +1,5 @@
-//! What happens beside the pods: STATUS and GC, changes of the clock, a full disk and the power
-//! loss.
+//! What happens while pods come and go: STATUS and GC, changes of the clock, a full disk and a
+//! power loss.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -110,7 +110,8 @@ fn lose_power(sim: &Arc<Simulation>) {
     sim.history.lock().unwrap().lose_power(sim);
 }
 
-/// Ends all faults, lets Jackfield retry what it owes, calls GC and checks that nothing is left.
+/// Ends all faults, lets Jackfield retry the owed detachments, calls GC and checks that nothing is
+/// left.
 fn finish(sim: &Arc<Simulation>, task: TaskId) {
     {
         let mut world = sim.world();
@@ -124,7 +125,8 @@ fn finish(sim: &Arc<Simulation>, task: TaskId) {
         status(sim, task);
     }
     invariants::after_retries(sim);
-    // The last STATUS may have started workers, and a killed call may have left a plugin that runs on.
+    // The last STATUS may have started workers, and a killed call may have left a plugin that is
+    // still running.
     for _ in 0..MOST_ROUNDS {
         let has_ended = {
             let world = sim.world();

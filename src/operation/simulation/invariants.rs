@@ -18,9 +18,9 @@ fn files(sim: &Simulation, folder: &str) -> Vec<String> {
     names
 }
 
-/// As [`files`], but leaves out the files of a sandbox without a usable record if the disk did not
-/// remove them, or if a power loss has changed them or has removed the record. No retry removes such
-/// a file, and it does no harm.
+/// Like [`files`], but omits a file if its sandbox has no usable record and one of these faults
+/// occurred: the disk failed to remove the file, or a power loss changed the file or removed the
+/// record. No retry removes such a file, and the file does no harm.
 fn usable_files(sim: &Simulation, folder: &str) -> Vec<String> {
     let mut names = files(sim, folder);
     let world = sim.world();
@@ -34,8 +34,8 @@ fn usable_files(sim: &Simulation, folder: &str) -> Vec<String> {
     names
 }
 
-/// The markers that a GC removes: all but those of a sandbox with a record. Only a DEL removes a
-/// record whose header is incomplete, together with its markers.
+/// The markers that must not remain after the last GC. Omits the markers of a record whose header
+/// is incomplete, because only a DEL removes such a record and its markers.
 fn stray_markers(sim: &Simulation, folder: &str) -> Vec<String> {
     let records = sim.place.journal().join("sandboxes");
     let mut markers = files(sim, folder);
@@ -52,7 +52,7 @@ fn is_record(path: &Path) -> bool {
     record::next_line(&mut &bytes[..]).is_some()
 }
 
-/// The markers of owed detachments. Leaves out those that a power loss has damaged. No retry reads
+/// The markers of owed detachments. Omits markers that a power loss has damaged. No retry reads
 /// such a marker, so only a DEL or a GC detaches the sandbox.
 fn owed(sim: &Simulation) -> Vec<String> {
     let mut markers = usable_files(sim, "owed");

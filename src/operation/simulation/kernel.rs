@@ -17,7 +17,7 @@ fn refused(errno: i32) -> KernelError {
     NetlinkError::from(cause).about("a simulated request")
 }
 
-/// The links of one network namespace; of the host for `None`.
+/// The links of one network namespace. `None` means the host.
 pub(super) struct Links {
     pub(super) process: Rc<Process>,
     netns: Option<String>,

@@ -74,7 +74,7 @@ impl Process {
         }
     }
 
-    /// Ends the process. Its descriptors are closed.
+    /// Ends the process and closes its descriptors.
     pub(super) fn end(&self) {
         self.sim.world().processes.remove(&self.pid);
         self.locks.borrow_mut().clear();
@@ -133,7 +133,8 @@ impl Process {
         resume_unwind(Box::new(Killed));
     }
 
-    /// Starts an orphan. It holds the lock of its sandbox, if it has inherited the lock.
+    /// Starts an orphan: a delegate that outlives its killed process. The orphan holds the lock of
+    /// its sandbox if the delegate has inherited the lock.
     pub(super) fn leave_orphan(&self, work: Work) {
         let lock = self.locks.borrow_mut().pop();
         let (lock, file) = lock.map_or((0, None), |(lock, file)| (lock, Some(file)));
@@ -174,8 +175,9 @@ impl Machine for Process {
         self.sim.time_of_day()
     }
 
-    /// Wakes the process late, as a busy machine does. Most sleeps are those of a call that tries
-    /// to take a lock again and again, and each attempt costs a simulation more than a delegate.
+    /// Wakes the process late, as a busy machine does. This also saves time: most sleeps separate
+    /// two attempts to take a lock, and simulating such an attempt takes longer than simulating a
+    /// delegate.
     fn sleep(&self, pause: Duration) {
         self.pause(pause + self.sim.milliseconds(LATEST));
     }

@@ -93,8 +93,9 @@ impl Mutant {
                 at_once: 30,
                 ..quiet
             },
-            // The turn matters if two calls find the same stale link. Such a link stays if a disk
-            // fails to remove it.
+            // The turn, which is the lock for making reservations, matters only if two calls find
+            // the same stale reservation. A stale reservation remains if the disk fails to remove
+            // its link.
             Mutant::FreeTurn => Conditions {
                 pods: 100,
                 at_once: 30,
@@ -127,7 +128,7 @@ impl Mutant {
         }
     }
 
-    /// The beginning of the JSON of the step that the mutant does not write.
+    /// The first bytes of the JSON of the step that the mutant does not write.
     fn lost_step(self) -> Option<&'static [u8]> {
         Some(match self {
             Mutant::NoHeader => b"{\"format\":",
@@ -141,7 +142,7 @@ impl Mutant {
     }
 }
 
-/// The number of bytes before the JSON of a line.
+/// The number of bytes that precede the JSON in a line.
 const FRONT: usize = 18;
 
 /// Breaks the mutant's rule if the operation is subject to that rule. Returns the verdict on the

@@ -7,7 +7,7 @@ use super::world::{LeaseKey, PodLink, World};
 use crate::cni::{self, Verb};
 use crate::kernel::{Address, DefaultRoute, Link, VfVlan};
 
-/// The first link that bridge makes in a pod gets the index after this one. The kernel numbers the
+/// The first link that bridge creates in a pod gets this index plus one. The kernel numbers the
 /// links of each namespace separately.
 const FIRST_LINK: u32 = 100;
 /// The gateway of every network.
@@ -109,8 +109,8 @@ fn bridge_add(work: &Work, world: &mut World, part: Part) -> Result<(), cni::Err
     Ok(())
 }
 
-/// The default route that the plugin makes, if its configuration demands one. Further networks use
-/// a metric, because the kernel refuses two default routes with the same metric.
+/// The default route that the plugin creates, if its configuration demands one. Further networks
+/// use a metric, because the kernel refuses two default routes with the same metric.
 fn default_route(work: &Work, index: u32) -> Option<DefaultRoute> {
     let is_wanted = work.conf["isDefaultGateway"] == true;
     let metric = (work.network != "cluster").then_some(index);
@@ -248,9 +248,10 @@ pub(super) fn answer(work: &Work, world: &World) -> Value {
     })
 }
 
-/// Runs GC: frees the leases of attachments that are not in the list. Spares the leases of a sandbox
-/// whose ADD runs or has ended since the GC began, because the runtime calls no ADD during a GC
-/// (CNI 1.1.0 §2 GC). A change of a running pod may want to attach a network at that time.
+/// Runs GC: frees the leases of attachments that are not in the list. Spares the leases of a
+/// sandbox whose ADD is running or has ended since the GC began, because a real runtime calls no
+/// ADD during a GC (CNI 1.1.0 §2 GC). Does not spare a running pod, because Jackfield itself may
+/// attach a network to it during a GC.
 pub(super) fn collect(work: &Work, world: &mut World) {
     let valid = work.conf["cni.dev/valid-attachments"].as_array();
     let valid: Vec<(&str, &str)> = valid
@@ -278,7 +279,7 @@ pub(super) fn collect(work: &Work, world: &mut World) {
     }
 }
 
-/// Whether the pod has the interface, or a plugin works on the pod.
+/// Whether the pod has the interface, or a plugin is working on the pod.
 fn is_used(world: &World, container: &str, ifname: &str) -> bool {
     let mut netns = world.netns.iter();
     let own = netns.find(|(_, netns)| netns.container == container);

@@ -1,5 +1,5 @@
-//! What must hold each time that a process gives the lock of a sandbox back: this release and the
-//! previous one can read the record, and the pod's network agrees with the record.
+//! What must hold whenever a process releases the lock of a sandbox. This version of Jackfield and
+//! the previous one can read the record, and the pod's network matches the record.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,15 +14,15 @@ use crate::golden;
 use crate::journal::{Sandbox, record};
 use crate::kernel::DefaultRoute;
 
-/// The keys and steps that this release writes and the previous one does not know. The previous
-/// release skips these keys.
+/// The keys and steps that this version of Jackfield writes and the previous version does not know.
+/// The previous version skips these keys.
 const NEW: [&str; 4] = [
     ".attachments[].selection",
     ".networks",
     ".change.removed[]",
     ".change.first_added",
 ];
-/// Keys whose content others decide.
+/// Keys whose content Jackfield does not define.
 const FOREIGN: [&str; 5] = [
     "config",
     "capability_args",
@@ -72,7 +72,7 @@ fn left_of(world: &World, container: &str) -> Option<String> {
     (!left.is_empty()).then(|| format!("{container} has no record, but has {left:?}"))
 }
 
-/// The first key of a record that the previous release does not know.
+/// The first key of a record that the previous version of Jackfield does not know.
 fn unknown_key(bytes: &[u8]) -> Option<String> {
     static KNOWN: OnceLock<BTreeSet<String>> = OnceLock::new();
     let known = KNOWN.get_or_init(|| {
@@ -116,8 +116,9 @@ fn collect(value: &Value, path: String, keys: &mut BTreeSet<String>) {
     }
 }
 
-/// Compares the default routes of a running pod with those that its plan wants: those through the
-/// gateways that an attachment requests, or else those that the plugins made.
+/// Compares the default routes of a running pod with the expected routes. If an attachment requests
+/// gateways, the expected routes lead through these gateways. Otherwise they are the routes that
+/// the plugins created.
 fn wrong_routes(sim: &Simulation, container: &str, sandbox: &Sandbox) -> Option<String> {
     let header = &sandbox.header;
     let owed = sim.place.journal().join("owed");
@@ -132,7 +133,8 @@ fn wrong_routes(sim: &Simulation, container: &str, sandbox: &Sandbox) -> Option<
     let netns = world.netns.get(&view.netns)?;
     // A DEL that was killed may have changed routes.
     let is_kept = view.attached_since.is_some() || view.is_adding && !view.is_raced;
-    // If the record of a detached sandbox cannot be removed, it stays.
+    // Also check that the interfaces exist: the record of a detached sandbox remains if it cannot
+    // be removed.
     let links = world.links(&view.netns);
     let pairs = || header.attachments.iter().zip(&sandbox.progress);
     let mut owed = pairs().filter(|(_, progress)| progress.is_owed());

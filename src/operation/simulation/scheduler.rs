@@ -1,8 +1,8 @@
 //! Runs simulated processes on threads, one at a time, in an order that depends only on the seed.
 //!
-//! Only the thread with the baton runs. At each step it lets the scheduler choose the next process.
-//! Time is virtual: it passes a little with each step. If every process sleeps, the time jumps to
-//! the moment at which the first of them wakes.
+//! The baton is the permission to run. Only one thread has the baton at a time. At each step, this
+//! thread lets the scheduler choose the next process. Time is virtual: it passes a little with each
+//! step. If every process sleeps, the time jumps to the moment at which the first of them wakes.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -96,7 +96,7 @@ impl State {
         }
     }
 
-    /// Makes every task ready that has slept long enough.
+    /// Makes ready every task that has slept long enough.
     fn wake(&mut self) {
         while self.first_wake().is_some_and(|until| until <= self.now) {
             if let Some(Reverse((_, _, id))) = self.sleeping.pop() {

@@ -47,7 +47,7 @@ impl Life<'_> {
         run(self.sim, self.task, &job)
     }
 
-    /// Runs a process beside this task.
+    /// Runs a process in another task, after a short pause.
     fn beside(&self, job: Job) -> TaskId {
         let sim = Arc::clone(self.sim);
         self.sim.scheduler.spawn(move |task| {

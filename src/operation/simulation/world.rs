@@ -47,7 +47,7 @@ pub(super) struct World {
     pub(super) boot: u32,
     /// The seconds by which the administrator has changed the time of day.
     pub(super) clock_change: i64,
-    /// Whether a GC has got its list, but has not read the journal yet.
+    /// Whether a GC has received its list, but has not read the journal yet.
     pub(super) is_listing: bool,
     /// Whether the disk refuses all changes now.
     pub(super) disk_refuses: bool,
@@ -69,19 +69,19 @@ pub(super) struct Netns {
     pub(super) routes: Vec<DefaultRoute>,
 }
 
-/// A link in a pod that a plugin made.
+/// A link that a plugin created in a pod.
 #[derive(Clone)]
 pub(super) struct PodLink {
     pub(super) link: Link,
     pub(super) addresses: Vec<Address>,
     /// The bridge on the node.
     pub(super) bridge: String,
-    /// The default route that the plugin made.
+    /// The default route that the plugin created.
     pub(super) route: Option<DefaultRoute>,
 }
 
 impl Netns {
-    /// Removes the links that `keeps` does not keep. Like the kernel, also removes the routes
+    /// Removes the links for which `keeps` returns false. Like the kernel, also removes the routes
     /// through these links.
     pub(super) fn retain_links(&mut self, keeps: impl Fn(&PodLink) -> bool) {
         self.links.retain(keeps);

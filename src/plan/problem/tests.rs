@@ -14,7 +14,7 @@ fn json_error() -> JsonError {
 }
 
 #[test]
-fn reasons() {
+fn each_reason_has_a_message_of_one_line() {
     let net1 = || "net1".parse().unwrap();
     for (reason, line) in [
         (
@@ -82,7 +82,7 @@ fn reasons() {
 }
 
 #[test]
-fn configuration_problems() {
+fn each_configuration_problem_has_a_message_of_one_line() {
     let origin = || "/n.conf".to_owned();
     let shared = |line: &str| SharedError::new(std::io::Error::other(line.to_owned()));
     let report = || shared("confDir /c has no configuration");
@@ -169,7 +169,7 @@ fn configuration_problems() {
 }
 
 #[test]
-fn a_report_with_a_remedy_of_its_own_gets_no_other() {
+fn a_report_that_contains_a_remedy_gets_no_second_remedy() {
     let object = || "pods/n".parse().unwrap();
     let conf_dir = || PathBuf::from("/c");
     for (error, line) in [
@@ -194,7 +194,7 @@ fn a_report_with_a_remedy_of_its_own_gets_no_other() {
 }
 
 #[test]
-fn restrictions() {
+fn each_restriction_has_a_message_of_one_line() {
     let key = || "ipam.dataDir".to_owned();
     let namespace = || "pods".to_owned();
     let of_pods = || RuleName::Namespace(namespace());
@@ -265,7 +265,7 @@ fn restrictions() {
 }
 
 #[test]
-fn warnings() {
+fn each_warning_has_a_message_of_one_line() {
     let unknown = |count: usize| PlanWarning::UnknownKeys {
         network: "pods/a".parse().unwrap(),
         keys: (0..count).map(|number| format!("k{number}")).collect(),
@@ -296,7 +296,7 @@ fn warnings() {
 }
 
 #[test]
-fn remarks() {
+fn each_remark_has_a_message_of_one_line() {
     let network = || "kube-system/net".parse().unwrap();
     for (remark, line) in [
         (

@@ -55,7 +55,7 @@ fn first_of<'k>(object: &RawObject, denied: &[DeniedKey<'k>]) -> Option<&'k str>
     })
 }
 
-/// Finds the first denied key in a value. A value that nests too many lists to search counts as
+/// Finds the first denied key in a value. If a value nests lists too deeply to search, it counts as
 /// having a denied key.
 fn first_below<'k>(raw: &RawValue, denied: &[DeniedKey<'k>], lists: usize) -> Option<&'k str> {
     let (first, _) = denied.first()?;

@@ -26,7 +26,7 @@ pub(super) struct NestedPlugin {
     pub(super) is_part: bool,
 }
 
-/// How many bytes the search may parse below a configuration from a text of `length` bytes.
+/// How many bytes the search may parse below a configuration whose text has `length` bytes.
 pub(super) fn room(length: usize) -> usize {
     LEVELS * (length + SHORT)
 }
@@ -43,9 +43,9 @@ impl NestedPlugin {
     /// The configurations of the plugins that a plugin executes itself. Most plugins have one in
     /// `ipam`; flannel has one in `delegate`.
     ///
-    /// `None` if lists nest deeper than [`LISTS`], or if there is no more `room`. The room limits the
-    /// work on objects that can be read in two ways: as one plugin, or as several plugins by name. The
-    /// number of configurations can double with each such level.
+    /// `None` if lists nest deeper than [`LISTS`], or if there is no more `room`. The room limits
+    /// the work on objects that can be read in two ways: as one plugin, or as several plugins by
+    /// name. The number of configurations can double with each such level.
     pub(super) fn below(&self, room: &mut usize) -> Option<Vec<NestedPlugin>> {
         let mut plugins = Vec::new();
         for (key, raw) in self.config.iter() {

@@ -43,7 +43,8 @@ fn a_type_that_only_some_parsers_read_is_refused() {
     }
 }
 
-/// A check that reads each level in two ways, or parses it again for each denied key, is too slow.
+/// A check that read each level in two ways, or parsed it again for each denied key, would be too
+/// slow.
 #[test]
 fn the_cost_of_a_check_grows_with_the_text_and_not_with_keys_or_levels() {
     let mut inner = format!(r#""q":[{}]"#, vec!["{}"; 100_000].join(","));

@@ -1,6 +1,6 @@
 //! Retries the restoration of devices that an earlier DEL could not restore. Refuses a device that
-//! still has a network identity (MAC, GUID or VLAN) of its previous pod, unless the new pod or its
-//! definition replaces that identity.
+//! still has a network identity (MAC, GUID or VLAN) of its previous pod, unless the new pod's
+//! request or its network's definition replaces that identity.
 
 use super::Restoring;
 use super::left::Left;
@@ -53,8 +53,8 @@ pub(super) fn settle(
     Ok(())
 }
 
-/// Refuses a device that still has a network identity of the previous pod, unless this pod or its
-/// definition sets that identity anyway.
+/// Refuses a device that still has a network identity of the previous pod, unless this pod's
+/// request or its network's definition sets that identity anyway.
 fn refuse_anothers(header: &Header, left: &Left<'_>) -> Result<(), PlanError> {
     for (device, identity, line) in &left.identities {
         let has = |attachment: &&Attachment| attachment.pci() == Some(device.device);

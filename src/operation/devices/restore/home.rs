@@ -10,7 +10,7 @@ use crate::operation::Failure;
 use crate::operation::detach::recorded_netns;
 
 impl Restoring<'_> {
-    /// Moves the interfaces that a plugin left in the pod's network namespace to the host's
+    /// Moves interfaces back to the host's namespace if a plugin left them in the pod's network
     /// namespace. Returns the failures.
     pub(super) fn bring_home(&self) -> Vec<Failure> {
         let netns = match recorded_netns(self.header, Path::new(&self.header.netns)) {

@@ -46,7 +46,7 @@ impl Restoring<'_> {
                 let comparison = is.map(|is| compare(before, is)).unwrap_or_default();
                 let mut repairs = comparison.repairs.iter();
                 return match repairs.find(|it| matches!(it, Repair::Rebind { .. })) {
-                    Some(_) => Err(refused(io::Error::other("its GUID is still the wrong one"))),
+                    Some(_) => Err(refused(io::Error::other("its GUID is still wrong"))),
                     None => Ok(()),
                 };
             }

@@ -1,4 +1,5 @@
-//! Restores a VF after plugins changed it. Jackfield reports or owes each repair that fails.
+//! Tests of restoring a VF that plugins have changed. If a repair fails, Jackfield reports it or
+//! owes it: the DEL then fails, and a retry repeats the repair.
 
 mod lab;
 
@@ -24,7 +25,7 @@ fn left_by_sriov_cni(lab: &Lab) {
 }
 
 #[test]
-fn an_unchanged_device_costs_one_question_before_and_one_after() {
+fn an_unchanged_vf_costs_one_query_before_the_plugins_and_one_after_them() {
     let lab = Lab::new();
     let outcome = lab.with(|_| (), |_| ());
     assert_eq!(lab.changes(), [""; 0]);
@@ -249,7 +250,7 @@ fn a_repair_that_may_succeed_later_is_owed() {
 }
 
 #[test]
-fn igb_a_vf_that_the_kernel_renamed_gets_its_own_name() {
+fn igb_a_vf_that_the_kernel_renamed_gets_its_old_name_back() {
     let lab = Lab::new();
     let outcome = lab.after(|lab| lab.kernel(|kernel| kernel.rename(VF_LINK, "dev4")));
     outcome.assert_silent();
@@ -286,7 +287,7 @@ fn an_interface_that_is_up_is_set_down_before_it_is_renamed() {
 }
 
 #[test]
-fn an_interface_in_no_known_namespace_is_owed() {
+fn an_interface_that_is_in_no_known_namespace_is_owed() {
     let lab = Lab::new();
     let outcome = lab.after(|lab| {
         std::fs::remove_dir_all(lab.vf_directory().join("net/eth2")).unwrap();
@@ -350,7 +351,7 @@ fn a_recreated_vf_is_reported_and_not_changed() {
 }
 
 #[test]
-fn a_missing_vf_owes_nothing() {
+fn a_missing_vf_is_reported_and_not_owed() {
     let lab = Lab::new();
     let outcome = lab.after(|lab| {
         let link = lab.dir.path().join("sys/bus/pci/devices").join(VF);
@@ -419,7 +420,7 @@ fn copy(from: &Path, to: &Path) {
 /// If the failure were not owed, the DEL would succeed without restoring the device, and would
 /// forget the device's earlier state.
 #[test]
-fn an_unreadable_reservation_is_owed() {
+fn a_device_with_an_unreadable_reservation_is_owed() {
     let lab = Lab::new();
     let link = lab.dir.path().join("journal/exclusive");
     let link = link.join(format!("device-{VF}"));
