@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ipoib_address_is_known_by_its_port() {
+    fn ipoib_addresses_are_compared_by_port_guid() {
         let expected = parse(PORT_A).unwrap();
         assert!(is(&octets(PORT_A), expected));
         assert!(is(&octets(RESTARTED), expected));
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ethernet_address_is_known_by_all_its_octets_in_any_case() {
+    fn ethernet_addresses_are_compared_by_all_octets_in_any_case() {
         let expected = parse("02:00:5E:00:00:AA").unwrap();
         assert!(is(&[2, 0, 0x5e, 0, 0, 0xaa], expected));
         assert!(!is(&[2, 0, 0x5e, 0, 0, 0xab], expected));

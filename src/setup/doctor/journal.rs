@@ -56,8 +56,8 @@ pub(super) fn look(
     let is_damaged =
         |it: &&Damaged| !matches!(it.cause, RecordError::CutOff) || age(&it.path) > at_work;
     for damaged in survey.damaged.iter().filter(is_damaged) {
-        let remedy = "leave it where it is: the DEL of its pod detaches as much as possible and \
-                      moves or removes it";
+        let remedy = "leave the file where it is: the DEL of its pod detaches as much as possible \
+                      and moves or removes the file";
         findings.add(damaged.path.display(), &damaged.cause, remedy);
     }
     for aside in &survey.quarantined {
@@ -79,8 +79,8 @@ pub(super) fn look(
     findings.fine(format!("{count} sandboxes on record in {dir}"));
 }
 
-/// Reports two or more sandboxes of an earlier boot in one finding, because the runtime usually
-/// sends their DELs within minutes.
+/// Reports the sandboxes of earlier boots, in one finding if there are two or more. One finding is
+/// enough, because the runtime usually sends their DELs within minutes.
 fn rebooted(
     context: &Context<'_>,
     conf: &Path,
@@ -179,7 +179,7 @@ fn missing_interfaces(
         for interface in in_pod {
             if links.iter().all(|link| link.name != interface.name) {
                 let problem = format!(
-                    "interface {} of network {} is on record and not in the pod",
+                    "interface {} of network {} is on record but not in the pod",
                     interface.name, attachment.label
                 );
                 findings.add(about, problem, RECREATE);
