@@ -13,7 +13,7 @@ use crate::regular_file::found;
 const WRITABLE_BY_OTHERS: u32 = 0o022;
 
 /// Accepts a directory that belongs to root or to the user of this process, if no other user can
-/// write to it. Also accepts a missing directory. Refuses symlinks and all other files.
+/// write to it. Also accepts a missing directory. Refuses other directories, symlinks and files.
 ///
 /// # Errors
 /// `PermissionDenied` with the reason, or the error of the file system.

@@ -3,7 +3,8 @@
 //!
 //! The configuration is a list for two reasons. libcni ignores `cniVersions` in the configuration
 //! of a single plugin. libcni would use only `cniVersion`, 1.0.0, which has no STATUS and no GC.
-//! Other programs, such as Istio, append their plugins to the first list in the runtime's directory.
+//! Other programs, such as Istio, append their plugins to the first list in the runtime's
+//! directory.
 
 use std::path::Path;
 

@@ -12,12 +12,12 @@ use crate::operation::Context;
 use crate::operation::recovery::retire::has_netns;
 use crate::setup::HostPaths;
 
-/// A path that does not exist: `--netns` of the detach command for a sandbox whose network
-/// namespace is gone.
+/// The value of `--netns` in the detach command for a sandbox whose network namespace is gone. The
+/// path does not exist.
 const NO_NETNS: &str = "/run/netns/gone";
 /// The remedy for a sandbox whose pod is unknown.
-const WITHOUT_POD: &str =
-    "let the runtime remove the container, or run jackfield gc with --keep for all others";
+const WITHOUT_POD: &str = "let the runtime remove the container, or run jackfield gc with --keep \
+                           for all other containers";
 
 /// The remedy for a pod that differs from its record.
 const RECREATE: &str = "recreate the pod; jackfield check shows more details";
@@ -245,7 +245,8 @@ mod tests {
         );
         assert_eq!(
             unless_the_runtime_does(None),
-            "let the runtime remove the container, or run jackfield gc with --keep for all others"
+            "let the runtime remove the container, or run jackfield gc with --keep for all other \
+             containers"
         );
     }
 }
