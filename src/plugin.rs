@@ -26,7 +26,7 @@ use crate::request::{self, Call, NodeConfig, Request, RequestError, Source, read
 const LOCK_DIR: &str = "/run/jackfield/locks";
 /// Whether the verb succeeded. Set before the answer to the runtime is written.
 static ANSWERED: OnceLock<bool> = OnceLock::new();
-/// The log of the call and the label of its lines, for a panic.
+/// The log of the call and the label of its lines. The panic hook uses both.
 static LOG: OnceLock<(Log, String)> = OnceLock::new();
 
 /// Runs the plugin.
@@ -129,8 +129,8 @@ fn depth() -> Result<Depth, DepthError> {
     Depth::parse(std::env::var_os(DEPTH_VARIABLE).as_deref())
 }
 
-/// Returns the answer of a nested Jackfield, which another Jackfield runs as a delegate, or of a
-/// Jackfield with an invalid [`DEPTH_VARIABLE`].
+/// Returns the answer of a nested Jackfield, or of a Jackfield with an invalid [`DEPTH_VARIABLE`].
+/// A Jackfield is nested if another Jackfield or one of its delegates called it.
 ///
 /// A nested ADD always fails, so there is nothing to detach. A nested DEL or GC succeeds, because
 /// the outer Jackfield would never stop retrying a failed DEL. Jackfield passes a number to its
@@ -253,7 +253,8 @@ fn supported_versions() -> String {
 }
 
 /// Makes a panic write an error document and a line in the log. The runtime's next DEL cleans up. A
-/// panic after the answer goes to stderr instead, and leaves the exit status as the answer requires.
+/// panic after the answer writes to stderr instead of stdout, and the exit status still matches the
+/// answer.
 fn panic_as_json() {
     std::panic::set_hook(Box::new(|panic| {
         let log_defect = || {

@@ -12,9 +12,8 @@ use crate::regular_file::found;
 /// The mode bits that let a group or others write to a directory.
 const WRITABLE_BY_OTHERS: u32 = 0o022;
 
-/// Refuses a directory that belongs to a user other than root and the user of this process, and a
-/// directory that other users can write to. Refuses a symlink and every other file that is not a
-/// directory. Accepts a missing directory.
+/// Accepts a directory that belongs to root or to the user of this process, if no other user can
+/// write to it. Also accepts a missing directory. Refuses other directories, symlinks and files.
 ///
 /// # Errors
 /// `PermissionDenied` with the reason, or the error of the file system.

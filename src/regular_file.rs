@@ -55,8 +55,8 @@ fn read_up_to(file: File, limit: u64) -> io::Result<Vec<u8>> {
 /// lease.
 ///
 /// # Errors
-/// `InvalidData` if the file is not regular or the path contains a loop of symlinks, or the error
-/// of the file system.
+/// `InvalidData` if the file is not regular, or if the path contains a loop of symlinks. Also the
+/// errors of the file system.
 pub(crate) fn open(path: &Path) -> io::Result<File> {
     open_with(OpenOptions::new().read(true), path, OFlag::empty())
 }
@@ -64,7 +64,7 @@ pub(crate) fn open(path: &Path) -> io::Result<File> {
 /// Opens a regular file like [`open`], with these additional options and flags.
 ///
 /// # Errors
-/// As [`open`], and `InvalidData` for a symlink with `O_NOFOLLOW`.
+/// As [`open`], and `InvalidData` for a symlink if `flags` contains `O_NOFOLLOW`.
 pub(crate) fn open_with(options: &mut OpenOptions, path: &Path, flags: OFlag) -> io::Result<File> {
     let flags = flags | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
     let opened = options.custom_flags(flags.bits()).open(path);

@@ -2,7 +2,8 @@
 //! Multus.
 //!
 //! The *runtime's directory* is the directory from which the container runtime reads CNI
-//! configurations. *Our configuration* is the file in it whose first plugin is Jackfield.
+//! configurations. *Our configuration* is the file in this directory whose first plugin is
+//! Jackfield.
 //!
 //! ```text
 //! install ──▶ plan (what the runtime's directory should contain) ──▶ stage, rename ──▶ manifest
@@ -46,7 +47,7 @@ use crate::request::{Call, Request, RequestError};
 /// configuration.
 pub const NAME: &str = "jackfield";
 
-/// Receives the reports of the installer while it works.
+/// Receives the installer's reports while the installer runs.
 pub type Say<'a> = &'a dyn Fn(&dyn Problem);
 
 /// The version of this release.

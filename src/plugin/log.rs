@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_file_is_renamed_and_the_oldest_are_removed() {
+    fn a_full_file_is_renamed_and_the_oldest_files_are_removed() {
         let dir = tempfile::tempdir().unwrap();
         let log = log(dir.path(), Level::Error);
         for other in ["jackfield-notes.log", "jackfield-1.txt"] {
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_or_fifo_in_place_of_the_log_is_neither_followed_nor_waited_for() {
+    fn a_link_or_fifo_is_not_used_as_the_log() {
         let dir = tempfile::tempdir().unwrap();
         let log = log(dir.path(), Level::Error);
         let path = dir.path().join("jackfield.log");

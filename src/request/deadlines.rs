@@ -21,7 +21,7 @@ pub struct Deadlines {
     pub delegate: Duration,
 }
 
-/// The longest deadline. No runtime waits that long.
+/// The longest allowed deadline. No runtime waits that long.
 const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
 impl Deadlines {
@@ -56,7 +56,7 @@ mod tests {
     use crate::cni::RawObject;
 
     #[test]
-    fn durations_are_written_as_people_write_them() {
+    fn a_duration_needs_a_unit_and_is_at_most_one_day() {
         for (text, millis) in [
             ("500ms", 500),
             ("2s", 2_000),

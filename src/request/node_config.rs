@@ -42,7 +42,7 @@ pub struct NodeConfig {
     pub default_networks: Vec<String>,
     /// `systemNamespaces`.
     pub system_namespaces: Vec<String>,
-    /// The source of definitions and pods.
+    /// The source of pods and NetworkAttachmentDefinitions.
     pub source: Source,
     /// `confDir`: the directory of network configurations.
     pub conf_dir: PathBuf,
@@ -75,11 +75,11 @@ pub struct NodeConfig {
     pub kubelet_checkpoint: PathBuf,
     /// `invalidAnnotation`: `true` for `fail`.
     pub fail_invalid_annotation: bool,
-    /// `verify`: the strictness for the values that the pod requested, for the pod's device, and
-    /// for values that only the plugins of a network other than the cluster network reported.
+    /// `verify`: the strictness for the pod's device and for all values that `verify_cluster` does
+    /// not cover.
     pub verify: Strictness,
-    /// `verifyCluster`: the strictness for values of the cluster network that only its plugins
-    /// reported.
+    /// `verifyCluster`: the strictness for values that the cluster network's plugins reported and
+    /// the pod did not request.
     pub verify_cluster: Strictness,
     /// `delegateCheck`: `true` for `strict`.
     pub strict_delegate_check: bool,
@@ -132,7 +132,7 @@ impl ClusterNetwork {
     }
 }
 
-/// The source of pods and definitions.
+/// The source of pods and definitions (NetworkAttachmentDefinitions).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
     /// `manifestDir`: a folder of manifests replaces the cluster.
@@ -157,7 +157,8 @@ pub enum Strictness {
     Off,
 }
 
-/// How the requested `ips` and `mac` reach the plugins, unless `npwgVersion` is `1.0`.
+/// How Jackfield passes the requested `ips` and `mac` to the plugins. Has no effect if
+/// `npwgVersion` is `1.0`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Undeclared {
     /// As capability arguments. If no plugin declares the capability, the ADD fails (NPWG 1.3

@@ -1,5 +1,5 @@
-//! The key `policy`: which networks the pods of a namespace may select (NPWG 1.3 §7.4), and what
-//! the networks of the node configuration may run.
+//! The key `policy`: which networks the pods of a namespace may select (NPWG 1.3 §7.4), and which
+//! plugins and keys the networks of the node configuration may use.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -77,8 +77,8 @@ impl Rule {
     }
 }
 
-/// Reads a list of a rule. Refuses a value that can match nothing: for example, an invalid denied
-/// key would deny nothing.
+/// Reads a list of a rule. Refuses a value that cannot match anything: for example, an invalid
+/// denied key would deny nothing.
 fn list<'a>(
     keys: &Keys<'a>,
     key: &'a str,
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rule_of_a_namespace_replaces_the_rule_for_all() {
+    fn the_rule_of_a_namespace_replaces_the_rule_for_all_namespaces() {
         let policy = read(
             r#"{"Namespaces": {"*": {"types": ["macvlan"], "denyKeys": null},
                                "telco": {"Networks": ["telco/a"]}, "free": null,
@@ -153,7 +153,7 @@ mod tests {
 
     /// A search through all other namespaces for each namespace would take quadratic time.
     #[test]
-    fn the_cost_of_reading_grows_with_the_namespaces() {
+    fn reading_the_namespaces_takes_linear_time() {
         let rules: Vec<String> = (0..50_000).map(|it| format!("\"n{it}\":{{}}")).collect();
         let text = format!("{{\"namespaces\":{{{}}}}}", rules.join(","));
         let policy = linear(|| read(&text).unwrap());
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_that_matches_nothing_is_refused_with_rule_value_and_remedy() {
+    fn a_value_that_cannot_match_is_refused_with_key_value_and_remedy() {
         let namespace = "it is not a valid namespace; write the name of a namespace";
         let plugin = r#"it is not a plugin; write the type of a plugin, such as "macvlan""#;
         let definition = r#"it is not a definition; write it as "namespace/name""#;
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_or_a_policy_of_another_type_is_refused() {
+    fn a_rule_or_a_policy_of_the_wrong_type_is_refused() {
         for policy in [
             r#"{"node":[]}"#,
             r#"{"node":7}"#,

@@ -107,9 +107,8 @@ pub(super) fn drift(paths: &HostPaths, installed: &Manifest) -> Option<Drift> {
     }
 }
 
-/// Refuses this binary if it is built for a different machine than a plugin of `network`, or than
-/// the binary that is installed on the node. A binary for a different machine may still run,
-/// because the kernel may emulate that machine.
+/// Refuses this binary if a plugin of `network` or the installed binary is built for a different
+/// machine. Such a binary may still run, because the kernel may emulate the other machine.
 ///
 /// # Errors
 /// [`SetupError::OtherMachine`].

@@ -2,8 +2,9 @@
 //! is Jackfield.
 //!
 //! The configuration is a list for two reasons. libcni ignores `cniVersions` in the configuration
-//! of a single plugin. It would use only `cniVersion`, 1.0.0, which has no STATUS and no GC. Other
-//! programs, such as Istio, append their plugins to the first list in the runtime's directory.
+//! of a single plugin. libcni would use only `cniVersion`, 1.0.0, which has no STATUS and no GC.
+//! Other programs, such as Istio, append their plugins to the first list in the runtime's
+//! directory.
 
 use std::path::Path;
 
@@ -122,8 +123,8 @@ impl OurConf {
         OurConf { ours, ..self }
     }
 
-    /// Returns this configuration with the plugins that other programs appended to `other`, in
-    /// place of its own appended plugins.
+    /// Replaces the plugins that other programs appended to this configuration with the plugins
+    /// that they appended to `other`.
     #[must_use]
     pub fn followed_as(mut self, other: &OurConf) -> OurConf {
         self.followers.clone_from(&other.followers);

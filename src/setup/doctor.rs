@@ -1,5 +1,5 @@
-//! `doctor`: checks the node, and names a remedy for each finding. Changes nothing but the mode of
-//! `journalDir`, if other users have access to this directory but cannot write to it.
+//! `doctor`: checks the node, and names a remedy for each finding. `doctor` makes only one change:
+//! where this is safe, it removes the access of other users to `journalDir`.
 //!
 //! ```text
 //! privileges ▶ configuration ▶ installation ▶ cluster ▶ programs ▶ devices ▶ journal ▶ owed

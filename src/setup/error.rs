@@ -109,8 +109,8 @@ pub enum SetupError {
         /// The version of the installed binary.
         installed: Box<semver::Version>,
     },
-    /// This binary is built for a different machine than a plugin of the node, or than the
-    /// installed binary.
+    /// A plugin of the node or the installed binary is built for a different machine than this
+    /// binary.
     #[error("this {NAME} is for {ours}, and {path} on this node is for {theirs}")]
     OtherMachine {
         /// The plugin, or the installed binary.
@@ -301,7 +301,7 @@ impl Problem for SetupError {
             }
             SetupError::Multus(_) => "take it over with install --from-multus, or remove it",
             SetupError::NoMultus(_) => {
-                "leave --from-multus out, or give --conf-dir the directory that the runtime reads"
+                "omit --from-multus, or give --conf-dir the directory that the runtime reads"
             }
             SetupError::MultusNotFirst { .. } => {
                 "rename or remove the file that the runtime should not use, then run this again"

@@ -60,8 +60,8 @@ impl InstallLock {
         }
     }
 
-    /// Takes the lock again if another program removed or replaced its file, because the lock of the
-    /// previous file keeps no other process out.
+    /// Takes the lock again if another program removed or replaced the lock file, because a lock on
+    /// the previous file does not exclude other processes.
     pub(super) fn renew(&mut self, paths: &HostPaths) -> Result<(), SetupError> {
         if !is_at(&self.lock, &self.path) {
             *self = InstallLock::take(paths)?;

@@ -60,9 +60,9 @@ pub struct Manifest {
     /// Whether the installation created the directory of the configuration.
     #[serde(default)]
     pub made_conf_dir: bool,
-    /// Multus' configuration converted to our keys, if our configuration replaced it. It contains
-    /// no keys of the administrator's template (the file of `--conf`). At each installation, the
-    /// keys of the template override it.
+    /// Multus' configuration converted to our keys, if our configuration replaced it. Contains no
+    /// keys of the administrator's template (the file of `--conf`). At each installation, the
+    /// template's keys override these keys.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taken_over: Option<RawObject>,
     /// The replaced files.
@@ -143,9 +143,9 @@ impl Manifest {
         Ok(Some(manifest))
     }
 
-    /// Replaces the directories in the paths of the manifest by the names under which this process
-    /// reaches them. The installer may have reached a directory through a symlink, or in a
-    /// container through a mount with a different path.
+    /// Replaces the directories in the paths of the manifest by the names that this process uses.
+    /// The installer may have used a symlink to a directory, or, in a container, a mount with a
+    /// different path.
     fn as_called_in(&mut self, paths: &HostPaths) {
         let dir = |path: &Path| path.parent().unwrap_or(Path::new("/")).to_owned();
         // The manifest was found in the directory of the configuration.

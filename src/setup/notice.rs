@@ -1,4 +1,4 @@
-//! The reports of the installer while it works.
+//! The installer's reports while the installer runs.
 
 use std::io;
 use std::path::PathBuf;

@@ -157,7 +157,7 @@ mod tests {
     use crate::setup::install_lock::InstallLock;
 
     #[test]
-    fn a_change_ends_the_wait_also_in_a_directory_that_was_created_again() {
+    fn a_change_ends_the_wait_even_in_a_directory_that_was_created_again() {
         let dir = tempfile::tempdir().unwrap();
         let watched = dir.path().join("net.d");
         std::fs::create_dir(&watched).unwrap();
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn the_lock_of_an_installation_is_no_change() {
+    fn taking_the_installation_lock_does_not_end_the_wait() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().to_owned();
         let mut notify = Notify::new(vec![path.clone()]).unwrap();

@@ -24,8 +24,8 @@ pub(super) struct NodeDirectories {
     /// Multus' configuration converted to our keys, if this run of the installer takes over from
     /// Multus.
     pub(super) takes_over: Option<RawObject>,
-    /// Our configuration, if another program gave its file a name that the runtime does not read.
-    /// The string is the name that the other program gave.
+    /// Our configuration, if another program renamed the file so that the runtime does not read it.
+    /// The string is the new name of the file.
     pub(super) renamed: Option<(String, OurConf)>,
     /// The configuration that was installed last.
     pub(super) previous: Option<OurConf>,

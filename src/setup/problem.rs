@@ -92,8 +92,8 @@ pub enum Drift {
     /// Our configuration names the wrong cluster network.
     #[error(
         "the cluster network is {} and no longer {}",
-        wanted.as_deref().unwrap_or("another one"),
-        current.as_deref().unwrap_or("the configured one")
+        wanted.as_deref().unwrap_or("another network"),
+        current.as_deref().unwrap_or("the configured network")
     )]
     OtherNetwork {
         /// The network that our configuration should name; `None` if it should name no network.

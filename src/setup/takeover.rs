@@ -1,5 +1,5 @@
-//! Takes over from Multus: converts its configuration to ours, and installs it if no pod would
-//! fail.
+//! Takes over from Multus: converts Multus' configuration to ours, and installs the result if no
+//! pod would fail.
 //!
 //! ```text
 //! Multus' conf (+ its daemon's) ▶ ours ▶ rehearse every pod and definition of the node

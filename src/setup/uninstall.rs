@@ -183,8 +183,8 @@ fn leave_a_network(paths: &HostPaths, runtime: &Directory, say: Say<'_>) -> Resu
     Ok(())
 }
 
-/// Restores the previous binary, or removes our binary if there was none. If another program has
-/// replaced our binary, its file stays.
+/// Restores the previous binary, or removes our binary if there was no previous one. If another
+/// program has replaced our binary, that program's file stays.
 fn remove_binary(paths: &HostPaths, manifest: &Manifest, say: Say<'_>) -> Result<(), SetupError> {
     let here = paths.here(&manifest.binary);
     let content = found(Content::of(&here));

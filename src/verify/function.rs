@@ -1,6 +1,6 @@
 //! Verifies the settings of a virtual function on its physical function.
 //!
-//! The expected settings come from the definition, by the keys of sriov-cni and ib-sriov-cni. A
+//! The expected settings come from the keys of sriov-cni and ib-sriov-cni in the definition. A
 //! hardware address or GUID that the pod requests is an expected setting too. Verification skips
 //! settings that neither the definition nor the pod sets, and settings that the driver does not
 //! report.
@@ -75,8 +75,7 @@ impl IntendedFunction {
         self.settings.contains_key(key)
     }
 
-    /// Returns whether neither the definition nor the pod sets a key. The physical function then
-    /// need not be read.
+    /// Returns whether there are no settings to check. The physical function then need not be read.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.settings.is_empty()

@@ -13,8 +13,8 @@ use super::{Finding, Intended, Masters, Mismatch, Observed, Source, Weight};
 
 /// Compares an attachment as intended with the attachment as observed.
 ///
-/// An empty list proves the attachment. The findings about an interface come in the order of the
-/// checks, from its name and device to its IP addresses.
+/// An empty list means that the attachment is as intended. The findings about an interface come in
+/// the order of the checks, from its name and device to its IP addresses.
 #[must_use]
 pub fn judge(intended: &Intended<'_>, observed: &Observed) -> Vec<Finding> {
     let mut judgement = Judgement {
@@ -61,8 +61,8 @@ impl Judgement<'_> {
         self.duplicates(link, observed);
     }
 
-    /// Judges an attachment without an interface. The delegate's result is then the only evidence.
-    /// It is enough only for a device in user space.
+    /// Judges an attachment without an interface. The delegate's result is then the only evidence,
+    /// and suffices only for a device in user space.
     fn absent(&mut self) {
         if self.intended.in_user_space {
             self.answer_alone();

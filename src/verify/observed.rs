@@ -136,7 +136,7 @@ mod tests {
 
     // clause: CNI-1.1.0 §2 CHECK at once: duplicate address detection is waited for
     #[test]
-    fn dad_is_waited_for_until_a_requested_address_is_settled() {
+    fn dad_of_a_requested_address_ends_before_observe_returns() {
         for settled in [false, true] {
             let fake = FakeLinks {
                 links: vec![link(3, "net1")],
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn only_requested_addresses_that_can_settle_are_waited_for() {
+    fn observe_waits_only_for_requested_addresses_that_can_settle() {
         let pending = vec![address("fe80::1/64", true, false)];
         let mut unplugged = link(3, "net1");
         unplugged.carrier = false;

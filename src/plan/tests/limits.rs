@@ -1,5 +1,4 @@
-//! Large input from less trusted parties either exceeds a limit and fails, or costs time in
-//! proportion to its size.
+//! Large untrusted input either exceeds a limit and fails, or takes time proportional to its size.
 
 use super::*;
 use crate::cost::linear;
@@ -25,7 +24,7 @@ fn the_capabilities_of_a_plugin_have_a_limit() {
 }
 
 #[test]
-fn the_configurations_of_a_pod_have_a_limit_together() {
+fn the_configurations_of_a_pod_share_one_size_limit() {
     let config = json!({"cniVersion": "1.0.0", "type": "macvlan", "x": "y".repeat(1 << 20)});
     let story = story().define("pods/a", Some(config));
     let of = |networks: usize| story.clone().networks(vec!["a"; networks].join(","));
@@ -116,7 +115,7 @@ fn an_annotation_with_a_value_beyond_its_limit_is_invalid() {
 }
 
 #[test]
-fn a_claim_has_no_more_addresses_than_a_pod_may_request() {
+fn a_claim_with_too_many_addresses_is_refused() {
     let ips = vec!["10.0.0.1"; 257];
     let story = story()
         .macvlan("pods/a", &["ips"])

@@ -37,8 +37,8 @@ pub(super) struct UsableConfiguration {
 }
 
 /// Reads the configuration. If the configuration is missing or invalid, falls back to the paths in
-/// the copy beside the manifest, then to the paths in the configuration itself, then to the default
-/// paths.
+/// the copy that the installer keeps beside its manifest, then to the paths in the configuration
+/// itself, then to the default paths.
 pub(super) fn read(options: &Options, mut findings: Findings<'_>) -> Option<UsableConfiguration> {
     let (file, conf) = find(options, &mut findings);
     if let Some(conf) = &conf {

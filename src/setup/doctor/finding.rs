@@ -26,8 +26,8 @@ pub enum Check {
     Devices,
     /// The records of the journal, compared with the kernel.
     Journal,
-    /// What is owed: failed detachments that Jackfield retries, and writes that the API server has
-    /// not received.
+    /// Owed work: failed detachments that Jackfield retries, and writes that the API server has not
+    /// received.
     Owed,
     /// Multus' cache.
     Multus,
@@ -162,8 +162,8 @@ impl Findings<'_> {
         self.add(about, problem.words(), remedy);
     }
 
-    /// Adds what is wrong at a place, and its remedy. If the check already has [`MOST`] findings,
-    /// adds one last finding, which says that the others are left out.
+    /// Adds a problem and its remedy. If the check already has [`MOST`] findings, adds one last
+    /// finding, which says that further findings are omitted.
     pub(super) fn add(
         &mut self,
         about: impl fmt::Display,
@@ -173,9 +173,7 @@ impl Findings<'_> {
         let (wrong, remedy) = match self.diagnosis.count(self.check) {
             0..MOST => (wrong.to_string(), remedy.to_string()),
             MOST => (
-                format!(
-                    "there are more than {MOST} findings of this check, and the others are left out"
-                ),
+                format!("this check has more than {MOST} findings, and the others are omitted"),
                 "correct these, then run doctor again".to_owned(),
             ),
             _ => return,
@@ -240,13 +238,13 @@ mod tests {
     }
 
     #[test]
-    fn the_last_finding_says_that_others_are_left_out() {
+    fn the_last_finding_says_that_others_are_omitted() {
         let mut diagnosis = Diagnosis::new("n");
         for _ in 0..1500 {
             diagnosis.of(Check::Cluster).add_problem("a", &Full);
         }
         assert_eq!(diagnosis.findings.len(), 1001);
-        assert!(diagnosis.findings[1000].finding.contains("left out"));
+        assert!(diagnosis.findings[1000].finding.contains("omitted"));
         diagnosis.of(Check::Journal).add_problem("a", &Full);
         assert_eq!(
             diagnosis.count(Check::Journal),
@@ -256,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_finding_keeps_its_keys() {
+    fn a_finding_keeps_its_json_keys() {
         let mut diagnosis = Diagnosis::new("n");
         diagnosis.of(Check::Journal).add_problem("/a", &Full);
         assert_eq!(

@@ -12,12 +12,12 @@ use crate::operation::Context;
 use crate::operation::recovery::retire::has_netns;
 use crate::setup::HostPaths;
 
-/// A path that does not exist: `--netns` of the detach command for a sandbox whose network
-/// namespace is gone.
+/// The value of `--netns` in the detach command for a sandbox whose network namespace is gone. The
+/// path does not exist.
 const NO_NETNS: &str = "/run/netns/gone";
 /// The remedy for a sandbox whose pod is unknown.
-const WITHOUT_POD: &str =
-    "let the runtime remove the container, or run jackfield gc with --keep for all others";
+const WITHOUT_POD: &str = "let the runtime remove the container, or run jackfield gc with --keep \
+                           for all other containers";
 
 /// The remedy for a pod that differs from its record.
 const RECREATE: &str = "recreate the pod; jackfield check shows more details";
@@ -53,8 +53,8 @@ pub(super) fn look(
     }
     namespaces::look(paths, &survey.records, &mut findings);
     for damaged in &survey.damaged {
-        let remedy = "leave it where it is: the DEL of its pod detaches as much as possible and \
-                      moves or removes it";
+        let remedy = "leave the file where it is: the DEL of its pod detaches as much as possible \
+                      and moves or removes the file";
         findings.add(damaged.path.display(), &damaged.cause, remedy);
     }
     for aside in &survey.quarantined {
@@ -76,8 +76,8 @@ pub(super) fn look(
     findings.fine(format!("{count} sandboxes on record in {dir}"));
 }
 
-/// Reports two or more sandboxes of an earlier boot in one finding, because the runtime usually
-/// sends their DELs within minutes.
+/// Reports the sandboxes of earlier boots, in one finding if there are two or more. One finding is
+/// enough, because the runtime usually sends their DELs within minutes.
 fn rebooted(
     context: &Context<'_>,
     conf: &Path,
@@ -176,7 +176,7 @@ fn missing_interfaces(
         for interface in in_pod {
             if links.iter().all(|link| link.name != interface.name) {
                 let problem = format!(
-                    "interface {} of network {} is on record and not in the pod",
+                    "interface {} of network {} is on record but not in the pod",
                     interface.name, attachment.label
                 );
                 findings.add(about, problem, RECREATE);
@@ -242,7 +242,8 @@ mod tests {
         );
         assert_eq!(
             unless_the_runtime_does(None),
-            "let the runtime remove the container, or run jackfield gc with --keep for all others"
+            "let the runtime remove the container, or run jackfield gc with --keep for all other \
+             containers"
         );
     }
 }

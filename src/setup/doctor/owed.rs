@@ -1,5 +1,5 @@
-//! Checks what is owed: failed detachments that Jackfield still has to retry, and writes of status
-//! and events that the API server has not received.
+//! Checks owed work: failed detachments that Jackfield still has to retry, and writes of status and
+//! events that the API server has not received.
 
 use std::time::Duration;
 

@@ -48,7 +48,7 @@ fn ours(network: &str) -> String {
 }
 
 #[test]
-fn a_fresh_node_gets_ours_before_the_cluster_network() {
+fn a_fresh_node_gets_our_file_before_the_cluster_network() {
     let plan = ready(&[("10-b.conf", BRIDGE)], None);
     assert_eq!(plan.name, "00-jackfield.conflist");
     assert_eq!(plan.conf.cluster_network().as_deref(), Some("/10-b.conf"));
@@ -57,7 +57,7 @@ fn a_fresh_node_gets_ours_before_the_cluster_network() {
 
 // clause: NPWG-1.3 §6.1.2: our configuration sorts before the cluster network's configuration
 #[test]
-fn ours_gets_a_name_that_comes_first_or_the_error_names_the_first_file() {
+fn our_file_gets_a_name_that_comes_first_or_the_error_names_the_first_file() {
     for (other, name) in [
         ("00-multi.conf", "00-jackfield.conflist"),
         ("00-aws.conf", "0-jackfield.conflist"),
@@ -146,7 +146,7 @@ fn a_named_file_must_contain_a_network() {
 }
 
 #[test]
-fn multus_before_ours_is_refused_and_multus_after_ours_is_ignored() {
+fn multus_before_our_file_is_refused_and_multus_after_it_is_ignored() {
     let error = planned(&[("00-multus.conf", MULTUS), ("10-b.conf", BRIDGE)], None).unwrap_err();
     assert!(matches!(error, SetupError::Multus { .. }), "{error}");
     let ours = ours("/10-b.conf");
@@ -159,7 +159,7 @@ fn multus_before_ours_is_refused_and_multus_after_ours_is_ignored() {
 }
 
 #[test]
-fn a_configuration_that_begins_with_ours_stays_as_it_is() {
+fn a_configuration_that_begins_with_jackfield_stays_unchanged() {
     let ours = ours("/10-b.conf");
     let followed = ours.replace("\n  ]", ",\n    {\"type\": \"istio-cni\"}\n  ]");
     for text in [&ours, &followed] {
@@ -207,7 +207,7 @@ fn a_renamed_configuration_comes_back_with_all_its_keys() {
 }
 
 #[test]
-fn ours_uses_the_first_network_and_the_installer_waits_if_there_is_none() {
+fn our_configuration_uses_the_first_network_and_the_installer_waits_without_one() {
     let ours = ours("/10-b.conf");
     let name = Some("00-jackfield.conflist");
     let here = ("00-jackfield.conflist", ours.as_str());

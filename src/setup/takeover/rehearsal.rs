@@ -46,7 +46,7 @@ pub enum RehearsalFinding {
     #[error("cache of Multus: {0}")]
     Cache(CacheDamage),
     /// The numbers of rehearsed pods and networks.
-    #[error("{pods} pods and {networks} networks were looked at, {failing} pods would fail")]
+    #[error("{pods} pods and {networks} networks were examined, {failing} pods would fail")]
     Total {
         /// The number of pods.
         pods: usize,

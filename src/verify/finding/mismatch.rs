@@ -15,7 +15,7 @@ pub enum Mismatch {
     /// The interface is missing.
     #[error("it is not in the pod, but the delegate reported success; check the delegate's log")]
     Missing,
-    /// `CNI_IFNAME` is only an alternative name of the interface with this name.
+    /// The interface has this name, and `CNI_IFNAME` is only its alternative name.
     #[error(
         "it is only an alternative name of interface {0:?}; make the delegate use CNI_IFNAME as \
          the name"
@@ -52,7 +52,7 @@ pub enum Mismatch {
          5.14 or later"
     )]
     UnknownDevice(String),
-    /// The allocated device is bound to a different driver than at ADD, or to none, or it is gone.
+    /// The allocated device is gone, unbound, or bound to a different driver than at ADD.
     #[error("device {device} is {}", rebound(.expected, .found.as_deref()))]
     Driver {
         /// The device.

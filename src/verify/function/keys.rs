@@ -153,7 +153,7 @@ mod tests {
 
     /// Includes keys in another case, which Go accepts.
     #[test]
-    fn vf_admin_state_that_means_what_it_says_passes() {
+    fn vf_admin_state_that_plugins_read_as_written_is_accepted() {
         for keys in [
             "",
             r#","spoofchk":"on","trust":"off","link_state":"auto""#,

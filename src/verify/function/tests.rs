@@ -122,7 +122,7 @@ fn vf_node_guid_and_port_guid_must_be_the_requested_guid() {
 }
 
 #[test]
-fn vf_mac_that_the_pod_requests_overrides_the_definitions() {
+fn vf_mac_that_the_pod_requests_overrides_the_definitions_mac() {
     let requested = Requested {
         mac: Some(RequestedMac::Ethernet("02:11:22:33:44:55".parse().unwrap())),
         ..Requested::default()

@@ -186,7 +186,7 @@ fn an_attachment_as_intended_has_no_finding() {
 }
 
 #[test]
-fn a_missing_interface_weighs_as_much_as_its_request() {
+fn a_request_or_a_result_decides_the_weight_of_a_missing_interface() {
     let line = "it is not in the pod";
     let table = [
         (Asked::default(), None),
@@ -209,7 +209,7 @@ fn a_missing_interface_weighs_as_much_as_its_request() {
 
 // clause: CNI-1.1.0 §2 ADD creates: the interface is called CNI_IFNAME
 #[test]
-fn the_interface_has_the_name_it_was_given() {
+fn the_interface_must_have_the_name_cni_ifname() {
     let alias = link_with(|link| link.name = "eth7".to_owned());
     let part = "alternative name of interface \"eth7\"";
     expect(
@@ -227,7 +227,7 @@ fn the_interface_has_the_name_it_was_given() {
 }
 
 #[test]
-fn the_mtu_is_compared_with_the_answered_one_if_any() {
+fn the_mtu_must_match_the_delegates_result() {
     let answering = |mtu: &str| Asked::nothing(&answer(&format!(r#","mtu":{mtu}"#), ""));
     let part = "its MTU is 1500, but the delegate returned 9000";
     expect(&answering("9000"), &seen(), &[(Answered, part)]);
@@ -248,7 +248,7 @@ fn link_must_be_up_and_should_have_a_carrier() {
 }
 
 #[test]
-fn vfio_and_vhost_need_no_interface_but_the_right_answer() {
+fn vfio_and_vhost_need_a_matching_result_but_no_interface() {
     let user = |asked: Asked| Asked {
         in_user_space: true,
         ..asked

@@ -172,8 +172,8 @@ fn in_a_container_pods_are_looked_up_where_the_host_says() {
         ])
         .run();
     assert_eq!(outcome.exit, 0, "{outcome}");
-    let looked_at = "1 pods and 2 networks were looked at, 0 pods would fail";
-    assert!(outcome.stdout.contains(looked_at), "{outcome}");
+    let total = "1 pods and 2 networks were examined, 0 pods would fail";
+    assert!(outcome.stdout.contains(total), "{outcome}");
 }
 
 #[test]
@@ -326,7 +326,7 @@ fn a_dry_run_lists_who_would_fail_and_why_and_changes_nothing() {
         "pod demo/web would fail: network demo/nowhere",
         "(code 102)",
         "network demo/unused cannot be used: no binary nope",
-        "2 pods and 2 networks were looked at, 1 pods would fail",
+        "2 pods and 2 networks were examined, 1 pods would fail",
     ] {
         assert!(outcome.stdout.contains(line), "{line}: {outcome}");
     }

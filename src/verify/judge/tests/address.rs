@@ -6,7 +6,7 @@ use crate::cost::linear;
 // clause: NPWG-1.3 §4.1.2.1.3 assigned: they are the interface's
 // clause: NPWG-1.0 §4.1.2.1.3.2 assigned: fails where they were not
 #[test]
-fn ips_that_were_requested_are_there_with_the_prefix_that_was_asked_for() {
+fn ips_in_the_request_must_exist_with_the_requested_prefix() {
     let table: [(&[&str], &[&str]); 7] = [
         (&["10.1.1.5"], &[]),
         (&["10.1.1.5/24"], &[]),
@@ -35,7 +35,7 @@ fn ips_that_were_requested_are_there_with_the_prefix_that_was_asked_for() {
 }
 
 #[test]
-fn ips_that_were_answered_are_there_with_their_prefix() {
+fn ips_in_the_result_must_exist_with_their_prefix() {
     let answering = |ips: &str| Asked::nothing(&answer("", ips));
     let part =
         "IP address 10.1.1.5/16 was returned by the delegate, but the interface has 10.1.1.5/24";
@@ -76,7 +76,7 @@ fn dad(failed: bool, tentative: bool, optimistic: bool, carrier: bool) -> Observ
 }
 
 #[test]
-fn dad_decides_with_a_carrier_and_warns_without() {
+fn dad_is_an_error_with_a_carrier_and_a_warning_without() {
     let requested = || Asked::ips(&["2001:db8::5"]);
     let answered = || Asked::nothing(&answer("", r#"{"interface":1,"address":"2001:db8::5/64"}"#));
     let failed = "IP address 2001:db8::5/64 is in use by another host";

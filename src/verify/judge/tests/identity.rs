@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn identity_the_interface_is_the_device_that_was_allocated() {
+fn identity_the_interface_must_be_on_the_allocated_device() {
     let is = |names: &[&str]| {
         let names = names.iter().map(|name| (*name).to_owned()).collect();
         seen_with(|observed| observed.device = names)
@@ -28,7 +28,7 @@ fn identity_the_interface_is_the_device_that_was_allocated() {
 // clause: NPWG-1.3 §4.1.2.1.4 assigned: the interface has the requested MAC
 // clause: NPWG-1.0 §4.1.2.1.4.2 assigned: the check fails if the interface has another MAC
 #[test]
-fn mac_is_the_requested_and_the_answered_one() {
+fn mac_must_match_the_request_and_the_result() {
     let requested =
         "its hardware address is 02:00:00:00:00:01, but 02:00:00:00:00:02 was requested";
     let unlike_answer = "is 02:00:00:00:00:01, but 02:00:00:00:00:03 was returned by the delegate";
@@ -68,7 +68,7 @@ fn mac_is_the_requested_and_the_answered_one() {
 // clause: NPWG-1.0 §4.1.2.1.4 valid: an IPoIB address of 20 bytes
 // clause: NPWG-1.3 §4.1.2.1.10 assigned: the lower 8 bytes of the IPoIB address
 #[test]
-fn guid_is_what_an_infiniband_port_is_known_by() {
+fn guid_identifies_an_infiniband_port() {
     let restarted = IPOIB.replacen("00:49", "00:51", 1);
     let other = IPOIB.replace("00:3a", "00:3b");
     expect(&Asked::mac(&restarted), &infiniband(), &[]);
