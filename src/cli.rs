@@ -227,7 +227,10 @@ fn printed(outcome: io::Result<()>) -> Result<(), CommandError> {
 }
 
 /// Writes a progress line to stderr, but only if stderr is a terminal.
-#[allow(clippy::disallowed_methods, reason = "only tests for a terminal")]
+#[allow(
+    clippy::disallowed_methods,
+    reason = "it only checks whether stderr is a terminal"
+)]
 fn progress(line: &str) {
     if io::stderr().is_terminal() {
         console::say(line);

@@ -133,9 +133,9 @@ fn depth() -> Result<Depth, DepthError> {
 /// A Jackfield is nested if another Jackfield or one of its delegates called it.
 ///
 /// A nested ADD always fails, so there is nothing to detach. A nested DEL or GC succeeds, because
-/// the outer Jackfield would never stop retrying a failed DEL. Jackfield passes a number to its
-/// delegates, so a Jackfield with an invalid value is not nested. If its DEL succeeded, the runtime
-/// would forget a sandbox that is still attached.
+/// the outer Jackfield would never stop retrying a failed DEL. Jackfield sets the
+/// variable to a valid number for its delegates, so a Jackfield with an invalid value is not
+/// nested. If its DEL succeeded, the runtime would forget a sandbox that is still attached.
 fn nested_answer(verb: Verb, error: DepthError) -> Result<String, Failure> {
     match (verb, &error) {
         (Verb::Del | Verb::Gc, DepthError::TooDeep) => Ok(String::new()),

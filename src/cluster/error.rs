@@ -55,8 +55,8 @@ pub enum ClusterError {
     },
     /// A request to the API server failed.
     Api(#[from] ApiError),
-    /// The API server did not accept an event. If the publication has a status, the status is
-    /// already written or is too long. Nothing retries the event.
+    /// The API server did not accept an event. Nothing retries the event. If the publication
+    /// also has a status, the agent has written the status, unless it was too long to write.
     Event(#[source] ApiError),
     /// The agent behind this socket did not fulfil a request.
     Agent(PathBuf, #[source] AgentProblem),

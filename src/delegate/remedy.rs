@@ -56,15 +56,16 @@ const REMEDIES: [(&[&str], &str); 17] = [
     (
         &["failed to get vf information"],
         "the device must be a virtual function whose physical function has an interface on the host; \
-         check it with jackfield devices",
+         run jackfield devices to see both",
     ),
     (
         &["interface name or a dpdk driver"],
-        "bind the device to its driver, and check with jackfield devices whether another pod has it",
+        "bind the device to its driver, and run jackfield devices to see whether another pod has it",
     ),
     (
         &["failed to find vf"],
-        "the driver of the physical function does not list the function; check ip link show",
+        "the driver of the physical function does not list the function; run ip link show to see \
+         which functions it lists",
     ),
     (
         &["failed to get netlink device", "not found"],
@@ -74,8 +75,8 @@ const REMEDIES: [(&[&str], &str); 17] = [
 
 const UNTRUSTED: &str = "the driver lets only a trusted function choose its address, so set \
                          \"trust\": \"on\" in the definition, or drop the MAC";
-const NO_DEVICE: &str = "annotate the definition with k8s.v1.cni.cncf.io/resourceName, and have a \
-                         container of the pod request that resource";
+const NO_DEVICE: &str = "annotate the definition with k8s.v1.cni.cncf.io/resourceName, and request \
+                         that resource in a container of the pod";
 
 /// Returns the remedy for a plugin's error, or `None` for an unknown error.
 pub(super) fn remedy(refusal: &cni::Error) -> Option<&'static str> {

@@ -50,8 +50,8 @@ impl Bandwidth {
     ///
     /// # Errors
     ///
-    /// [`BandwidthError`] for an undefined key without a period, a value that is not an integer
-    /// above zero, or a burst without its rate.
+    /// [`BandwidthError`] for an undefined key that contains no `.`, a value that is not an
+    /// integer above zero, or a burst without its rate.
     pub(crate) fn read(object: &RawObject) -> Result<Option<Self>, BandwidthError> {
         const KEYS: [&str; 4] = ["ingressRate", "ingressBurst", "egressRate", "egressBurst"];
         for (key, _) in object.iter() {
@@ -89,7 +89,7 @@ pub enum BandwidthError {
     /// A value is not an integer above zero.
     #[error("{0}; give bits as an integer above zero")]
     Json(#[from] JsonError),
-    /// An undefined key without a period.
+    /// An undefined key that contains no `.`.
     #[error("unknown key {0:?}; use ingressRate, ingressBurst, egressRate, egressBurst")]
     UnknownKey(String),
     /// A burst without a rate.

@@ -28,7 +28,7 @@ pub(super) use unrecorded::find as find_unrecorded;
 ///
 /// # Errors
 /// [`Failure::Owed`] if a part may still be attached. The sandbox then has a record for the retry.
-/// Also if the attachments cannot be determined, or if the journal cannot be written.
+/// Another error if the attachments cannot be determined, or if the journal cannot be written.
 pub(super) fn del_without_record(
     context: &Context<'_>,
     key: &Key,

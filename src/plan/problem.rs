@@ -197,8 +197,8 @@ pub enum Restriction {
     /// `namespaceIsolation` does not let the pod use the definition.
     #[error(
         "namespaceIsolation does not let pods of namespace {namespace} use definitions of \
-         namespace {definition}; define the network in {namespace} or in one of \
-         globalNamespaces {}",
+         namespace {definition}; define the network in namespace {namespace}, or in one that \
+         globalNamespaces lists: {}",
         .global.join(", ")
     )]
     Isolated {
@@ -228,8 +228,8 @@ pub enum Restriction {
     },
     /// The network has the cluster network's name but a different configuration.
     #[error(
-        "its name {0} is also the cluster network's name, so it would use up the cluster network's \
-         addresses; choose another name"
+        "the network has the cluster network's name {0}, so the network would use up the cluster \
+         network's addresses; choose another name"
     )]
     ClusterName(NetworkName),
     /// The list of plugins has a denied key.

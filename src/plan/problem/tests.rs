@@ -206,7 +206,8 @@ fn each_restriction_has_a_message_of_one_line() {
                 global: vec!["default".to_owned(), "infra".to_owned()],
             },
             "namespaceIsolation does not let pods of namespace pods use definitions of namespace \
-             other; define the network in pods or in one of globalNamespaces default, infra",
+             other; define the network in namespace pods, or in one that globalNamespaces lists: \
+             default, infra",
         ),
         (
             Restriction::PodArgs {
@@ -218,8 +219,8 @@ fn each_restriction_has_a_message_of_one_line() {
         ),
         (
             Restriction::ClusterName("cluster".parse().unwrap()),
-            "its name cluster is also the cluster network's name, so it would use up the cluster \
-             network's addresses; choose another name",
+            "the network has the cluster network's name cluster, so the network would use up the \
+             cluster network's addresses; choose another name",
         ),
         (
             Restriction::ListKey {
