@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn long_lists_and_texts_are_cut_and_later_keys_are_read() {
+    fn keys_after_a_cut_list_or_text_are_still_read() {
         let long = r#"{"ids":["aé bc","b","c"],"names":["x","y"],"counts":{"aaaa":1,"b":2,"c":3},"cause":"abcd"}"#;
         let cut: Cut = serde_json::from_str(long).unwrap();
         assert_eq!(cut.ids, ["aé", "b"]);
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_names_five_elements_and_counts_the_others() {
+    fn a_message_lists_five_elements_and_the_number_of_the_rest() {
         assert_eq!(named(["a", "b"]), "a, b");
         assert_eq!(named(["a"; 7]), "a, a, a, a, a and 2 more");
     }

@@ -238,7 +238,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn this_kernel_answers_or_has_no_devlink() {
+    fn a_kernel_with_devlink_answers_about_an_unknown_device() {
         let mut devlink = match Devlink::open() {
             Ok(devlink) => devlink,
             Err(DevlinkError::Absent) => return,

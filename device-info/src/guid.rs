@@ -152,7 +152,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn several_forms_are_read_and_one_is_written() {
+    fn a_guid_is_read_in_several_forms_and_written_in_one() {
         for (text, canonical) in [
             ("02:00:00:00:00:00:00:3e", "02:00:00:00:00:00:00:3e"),
             ("24:8A:07:03:00:8D:AE:2E", "24:8a:07:03:00:8d:ae:2e"),
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_guid_that_no_port_can_have_is_refused_in_one_line_with_value_and_remedy() {
+    fn a_guid_that_no_port_can_have_is_refused_in_one_line() {
         for (text, reason) in [
             ("00:00:00:00:00:00:00:00", "is zero"),
             ("0000000000000000", "is zero"),

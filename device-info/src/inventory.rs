@@ -80,7 +80,7 @@ pub struct PhysicalFunction {
     pub function: Function,
     /// The maximum number of virtual functions.
     pub total_vfs: u32,
-    /// The mode of its switch; `None` without devlink.
+    /// The mode of the switch; `None` without devlink.
     pub eswitch: Option<EswitchMode>,
     /// The virtual functions in numeric order.
     pub vfs: Vec<VirtualFunction>,
@@ -105,7 +105,7 @@ pub struct SubfunctionEntry {
     pub name: String,
     /// The number that the subfunction's owner chose.
     pub number: Option<u32>,
-    /// The function that it is part of.
+    /// The function that the subfunction is part of.
     pub parent: Option<PciAddress>,
     /// The subfunction's interface.
     pub netdev: Option<String>,

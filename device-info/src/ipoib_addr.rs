@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn any_other_length_is_refused_with_the_remedy() {
+    fn an_address_of_the_wrong_length_is_refused_with_a_remedy() {
         for text in ["", "02:00:00:00:00:01", &SEEN[3..], &format!("{SEEN}:00")] {
             let error = text.parse::<IpoibAddr>().unwrap_err().to_string();
             assert!(error.contains("write 20 octets"), "{error}");

@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mac_that_no_interface_can_have_is_refused_in_one_line_with_value_and_remedy() {
+    fn a_mac_that_no_interface_can_have_is_refused_in_one_line() {
         for (text, reason, remedy) in [
             (
                 "01:00:5e:00:00:01",

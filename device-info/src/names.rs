@@ -170,7 +170,7 @@ fff5no blank
     }
 
     #[test]
-    fn only_wanted_names_are_taken_and_the_first_of_duplicates_wins() {
+    fn the_first_name_of_each_wanted_device_is_read() {
         let numbers = [0xfff1, 0xfff2, 0xfff3, 0xfff4, 0xfff5];
         let list: Vec<(u16, u16)> = numbers.iter().map(|vendor| (*vendor, 1)).collect();
         let names = PciNames::parse(TABLE.as_bytes(), &wanted(&list));

@@ -115,7 +115,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    // clause: DEVINFO-1.1.0 §3.1.3.1: standard BDF format
+    // clause: DEVINFO-1.1.0 §3.1.3.1: the address has the standard BDF format
     fn the_standard_format_is_read_and_written_in_lower_case() {
         for (text, canonical) in [
             ("0000:01:10.2", "0000:01:10.2"),
@@ -130,14 +130,14 @@ mod tests {
     }
 
     #[test]
-    fn a_domain_behind_vmd_has_five_digits_and_keeps_them() {
+    fn an_address_behind_vmd_keeps_the_five_digits_of_its_domain() {
         let address: PciAddress = "10000:e1:00.0".parse().unwrap();
         assert_eq!(address.domain(), 0x1_0000);
         assert_eq!(address.to_string(), "10000:e1:00.0");
     }
 
     #[test]
-    fn other_text_is_refused_in_one_line_that_names_value_and_remedy() {
+    fn text_that_is_no_pci_address_is_refused_in_one_line() {
         for text in [
             "",
             "01:10.2",

@@ -114,7 +114,7 @@ impl PciFunction {
             .map(|hex| hex.0)
     }
 
-    /// Returns whether it is a network controller: class `0x02`.
+    /// Returns whether the function is a network controller: class `0x02`.
     #[must_use]
     pub fn is_network(&self) -> bool {
         self.class().is_some_and(|class| class >> 16 == 0x02)
@@ -126,7 +126,7 @@ impl PciFunction {
         self.entry.link_name("driver")
     }
 
-    /// Returns the only driver that may bind to it, if an administrator set one.
+    /// Returns the only driver that may bind to the function, if an administrator set one.
     #[must_use]
     pub fn driver_override(&self) -> Option<String> {
         self.trim_file("driver_override")
@@ -141,7 +141,7 @@ impl PciFunction {
         u32::try_from(node).ok()
     }
 
-    /// Returns its RDMA devices in this network namespace, usually one. With exclusive RDMA
+    /// Returns the RDMA devices in this network namespace, usually one. With exclusive RDMA
     /// namespaces, a pod's device is missing.
     #[must_use]
     pub fn rdma_devices(&self) -> Vec<String> {

@@ -160,7 +160,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn every_form_is_read_and_written() {
+    fn every_form_of_a_port_name_is_read_and_written() {
         for (text, representor) in [
             ("p0", false),
             ("p0s1", false),
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn other_schemes_are_refused() {
+    fn a_name_that_matches_no_known_form_is_refused() {
         for text in [
             "",
             "p",

@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn long_text_loses_its_middle_and_keeps_its_remedy() {
+    fn long_text_is_cut_in_the_middle() {
         let text = format!("network a/b: {}; correct it", "é".repeat(100_000));
         let shown = printable(&text, 100);
         assert!(shown.len() <= 100, "{shown}");

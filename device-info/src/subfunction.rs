@@ -84,13 +84,13 @@ impl Subfunction {
         self.0.link_name("driver")
     }
 
-    /// Returns its network interface in this network namespace.
+    /// Returns the network interface in this network namespace.
     #[must_use]
     pub fn netdev(&self) -> Option<String> {
         own_netdev(&self.0)
     }
 
-    /// Returns its RDMA devices in this network namespace.
+    /// Returns the RDMA devices in this network namespace.
     #[must_use]
     pub fn rdma_devices(&self) -> Vec<String> {
         self.0.names("infiniband")

@@ -140,7 +140,7 @@ impl VdpaDevice {
         }
     }
 
-    /// Returns its network interface in this network namespace, if the device is on `virtio_vdpa`.
+    /// Returns the network interface in this network namespace, if the device is on `virtio_vdpa`.
     #[must_use]
     pub fn netdev(&self) -> Option<String> {
         let virtio = self.virtio_device()?;

@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sandbox_differs_only_if_the_same_pod_has_another_annotation() {
+    fn a_sandbox_is_outdated_only_if_its_pod_has_another_annotation() {
         let sandboxes = AttachedSandboxes::default();
         let web = "demo/web".parse().unwrap();
         sandboxes.report(sandbox("c1", Some("a")), &ObjectCache::default());
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn the_agent_wants_the_list_up_to_its_last_part_and_keeps_newer_reports() {
+    fn the_agent_wants_the_list_until_its_last_part_arrives() {
         let sandboxes = AttachedSandboxes::default();
         let pods = pods("b");
         assert!(wants_list(&sandboxes));

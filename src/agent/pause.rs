@@ -73,7 +73,7 @@ mod tests {
     const LONGEST: Duration = Duration::from_secs(60);
 
     #[test]
-    fn a_pause_doubles_up_to_its_limit_and_a_failure_during_a_pause_does_not_double_it() {
+    fn a_failure_after_a_pause_doubles_the_pause_up_to_a_limit() {
         let pause = Pause::default();
         assert!(!pause.is_on() && !pause.is_set());
         let first = pause.lengthen(LONGEST, Duration::ZERO);

@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dead_agents_socket_is_replaced_and_another_file_is_left_alone() {
+    fn only_the_socket_of_a_dead_agent_is_replaced() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("agent.sock");
         drop(std::os::unix::net::UnixListener::bind(&path).unwrap());

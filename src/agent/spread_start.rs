@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_wakes_every_waiter_and_nothing_waits_afterwards() {
+    fn the_end_of_the_spread_start_wakes_every_waiter() {
         run(async {
             let start = SpreadStart {
                 until: Instant::now() + LONG,

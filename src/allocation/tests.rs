@@ -54,7 +54,7 @@ fn checkpoint_of_a_real_kubelet_lists_devices_by_pod_uid() {
 }
 
 #[test]
-fn checkpoint_a_deleted_pods_entry_belongs_to_no_other_pod() {
+fn the_entry_of_a_deleted_pod_belongs_to_no_other_pod() {
     let checkpoint = Checkpoint::parse(AFTER_DELETE).unwrap();
     let devices = checkpoint.devices_of(TWO_NICS, &[]);
     assert_eq!(devices.len(), 1);
@@ -64,7 +64,7 @@ fn checkpoint_a_deleted_pods_entry_belongs_to_no_other_pod() {
 }
 
 #[test]
-fn assignment_containers_come_in_their_order_and_devices_numerically_within_each() {
+fn devices_are_ordered_by_container_and_then_numerically() {
     let text = r#"{"Data":{"PodDeviceEntries":[
         {"PodUID":"u","ContainerName":"second","ResourceName":"r","DeviceIDs":{"0":["0000:01:02.0"],"1":["0000:01:01.0"]}},
         {"PodUID":"u","ContainerName":"first","ResourceName":"r","DeviceIDs":{"-1":["0000:01:10.0","10000:01:02.0","0000:01:02.4"]}},
@@ -84,7 +84,7 @@ fn assignment_containers_come_in_their_order_and_devices_numerically_within_each
 }
 
 #[test]
-fn a_device_that_an_init_container_also_had_counts_once() {
+fn a_device_that_two_containers_had_is_listed_once() {
     let text = r#"{"Data":{"PodDeviceEntries":[
         {"PodUID":"u","ContainerName":"init","ResourceName":"r","DeviceIDs":{"0":["a1"]}},
         {"PodUID":"u","ContainerName":"main","ResourceName":"r","DeviceIDs":{"0":["a10","a2","a1"]}}
@@ -145,23 +145,23 @@ fn a_checkpoint_without_any_device_plugin_is_empty() {
 }
 
 #[test]
-fn jackfield_reads_the_single_list_of_identifiers_of_older_kubelets() {
+fn the_checkpoint_of_an_older_kubelet_is_read() {
     let text = r#"{"Data":{"PodDeviceEntries":[
         {"PodUID":"u","ContainerName":"c","ResourceName":"r","DeviceIDs":["b","a"]}]}}"#;
     let checkpoint = Checkpoint::parse(text.as_bytes()).unwrap();
     assert_eq!(checkpoint.devices_of("u", &[])["r"], ["a", "b"]);
 }
 
-// clause: NPWG-1.3 §4.2 operation: one allocation serves the cluster network and the others alike
+// clause: NPWG-1.3 §4.2 operation: one allocation serves every network of the pod
 #[test]
-fn assignment_networks_get_the_devices_of_their_resource_in_order() {
+fn networks_get_the_devices_of_their_resource_in_order() {
     let two = allocation(&[("r", &["d1", "d2"]), ("s", &["e1"])]);
     let wishes = [wish("r", ""), wish("", ""), wish("s", ""), wish("r", "")];
     assert_eq!(given(&two, &wishes), ["d1", "-", "e1", "d2"]);
 }
 
 #[test]
-fn assignment_a_named_device_goes_to_the_network_that_names_it() {
+fn a_named_device_goes_to_the_network_that_names_it() {
     let two = allocation(&[("r", &["d1", "d2"])]);
     assert_eq!(given(&two, &[wish("r", ""), wish("r", "d1")]), ["d2", "d1"]);
     assert_eq!(given(&two, &[wish("", "d2")]), ["d2"], "no resource needed");
@@ -174,7 +174,7 @@ fn a_pci_address_is_the_same_in_upper_and_lower_case() {
 }
 
 #[test]
-fn a_device_that_is_not_the_pods_own_is_refused() {
+fn a_device_that_does_not_belong_to_the_pod_is_refused() {
     let own = allocation(&[("r", &["d1"]), ("s", &["e1"])]);
     let not_owned = |id: &str| AssignError::NotOwned {
         id: id.to_owned(),
@@ -190,7 +190,7 @@ fn a_device_that_is_not_the_pods_own_is_refused() {
 }
 
 #[test]
-fn assignment_the_error_about_too_few_devices_names_resource_and_numbers() {
+fn the_error_about_too_few_devices_names_the_resource() {
     let one = allocation(&[("r", &["d1"])]);
     let wishes = [wish("r", ""), wish("r", "")];
     let first = assign(&one, &wishes).remove(0);
@@ -230,7 +230,7 @@ fn assigning_from_a_resource_that_was_not_looked_up_fails() {
 }
 
 #[test]
-fn a_device_names_its_origin() {
+fn an_assigned_device_has_an_origin() {
     let two = allocation(&[("r", &["d1", "d2"])]);
     for given in assign(&two, &[wish("r", ""), wish("r", "d1")]) {
         assert_eq!(given.unwrap().unwrap().origin, Some(Origin::PodResources));
@@ -259,7 +259,7 @@ fn a_real_kubelets_record_of_claims_lists_devices_by_pod_uid() {
 }
 
 #[test]
-fn a_record_of_claims_may_be_torn_or_of_an_unknown_version() {
+fn a_torn_or_unknown_record_of_claims_is_refused() {
     for length in 0..CLAIMS.len() {
         assert!(
             matches!(

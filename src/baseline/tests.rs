@@ -63,7 +63,7 @@ fn an_admin_mac_that_equals_the_vfs_own_address_is_reset_to_zero() {
 }
 
 #[test]
-fn the_name_mac_and_mtu_of_an_interface_are_restored() {
+fn changed_attributes_of_an_interface_are_restored() {
     let left = netdev(|link| {
         link.name = "net1".to_owned();
         link.address = PODS.to_vec();
@@ -118,7 +118,7 @@ fn every_setting_of_a_vf_is_restored_and_trust_comes_last() {
 }
 
 #[test]
-fn a_setting_that_the_driver_did_not_report_before_or_after_is_not_restored() {
+fn a_setting_that_the_driver_does_not_report_is_not_restored() {
     let silent = function(|vf| {
         *vf = VfState {
             index: 0,
@@ -132,7 +132,7 @@ fn a_setting_that_the_driver_did_not_report_before_or_after_is_not_restored() {
 }
 
 #[test]
-fn the_settings_of_a_vf_on_vfio_without_interface_are_restored() {
+fn the_settings_of_a_vf_without_an_interface_are_restored() {
     let vfio = |state: &mut DeviceState| {
         state.driver = Some("vfio-pci".to_owned());
         state.netdev = None;
@@ -154,7 +154,7 @@ fn a_missing_interface_is_reported() {
 }
 
 #[test]
-fn another_driver_is_reported_and_only_the_physical_function_is_restored() {
+fn a_changed_driver_is_reported_and_not_restored() {
     let left = {
         let mut left = function(|vf| vf.trust = Some(true));
         left.driver = Some("vfio-pci".to_owned());
@@ -209,7 +209,7 @@ fn ipoib(queue_pair: u8, guid: u8) -> DeviceState {
 }
 
 #[test]
-fn an_ipoib_address_is_never_set_and_another_guid_needs_a_rebind() {
+fn a_rebind_restores_the_guid_of_an_ipoib_interface() {
     assert_eq!(repairs(&ipoib(1, 1), &ipoib(2, 1)), [""; 0]);
     let guid = "GUID 00:00:00:00:00:00:00:01 of its interface";
     assert_eq!(repairs(&ipoib(1, 1), &ipoib(1, 2)), [guid]);
@@ -228,7 +228,7 @@ fn an_ipoib_address_is_never_set_and_another_guid_needs_a_rebind() {
 }
 
 #[test]
-fn only_repairs_that_remove_a_pods_identity_name_an_identity() {
+fn a_repair_reports_only_a_pod_identity_that_it_removes() {
     let identities = |before: &DeviceState, now: &DeviceState| -> Vec<PodIdentity> {
         let repairs = compare(before, now).repairs;
         let of = |repair: &Repair| repair.identity(before, now);

@@ -42,7 +42,7 @@ fn shape(capture: &Capture) -> Vec<String> {
 }
 
 #[test]
-fn capturing_a_built_capture_returns_the_same_capture() {
+fn a_machine_built_from_a_capture_gives_the_same_capture() {
     for (name, capture) in all() {
         let directory = tempfile::tempdir().unwrap();
         let sysfs = capture.build(directory.path()).unwrap();

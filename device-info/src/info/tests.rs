@@ -23,11 +23,11 @@ fn completed(given: Option<Value>, facts: &Facts) -> Value {
     serde_json::to_value(complete(given.map(wire), Some(facts)).unwrap().unwrap()).unwrap()
 }
 
-// clause: DEVINFO-1.1.0 §3.1.4.5: it survives reading and writing
-// clause: DEVINFO-1.1.0 §3.1.4.6: it survives reading and writing
+// clause: DEVINFO-1.1.0 §3.1.4.5: the key survives reading and writing
+// clause: DEVINFO-1.1.0 §3.1.4.6: the key survives reading and writing
 #[test]
 // clause: DEVINFO-1.1.0 §3.1: every type with all its keys survives reading and writing
-fn every_type_survives_reading_and_writing_with_its_keys_in_order() {
+fn device_info_of_every_type_is_written_as_it_was_read() {
     for text in [
         r#"{"type":"pci","version":"1.1.0","pci":{"pci-address":"0000:18:0a.2","vhost-net":"/dev/vhost-net","rdma-device":"mlx5_0,mlx5_1","pf-pci-address":"0000:18:00.1","representor-device":"eth3"}}"#,
         r#"{"type":"vdpa","version":"1.1.0","vdpa":{"parent-device":"vdpa2","driver":"vhost","path":"/dev/vhost-vdpa-0","pci-address":"0000:02:01.6","pf-pci-address":"0000:02:01.0","representor-device":"eth3"}}"#,
@@ -53,7 +53,7 @@ fn unknown_keys_and_sections_survive_at_every_level() {
 }
 
 #[test]
-fn null_and_empty_strings_mean_that_a_key_is_missing() {
+fn a_key_with_an_empty_value_is_treated_as_missing() {
     let info = strict(json!({
         "type": "pci", "version": "1.1.0", "vdpa": null,
         "pci": {"pci-address": "0000:01:10.0", "rdma-device": "", "vhost-net": null, "representor-device": ""},
@@ -66,22 +66,22 @@ fn null_and_empty_strings_mean_that_a_key_is_missing() {
 }
 
 #[test]
-// clause: DEVINFO-1.1.0 §3.1.1: required, one of four
-// clause: DEVINFO-1.1.0 §3.1.2 format: required, MAJOR.MINOR.PATCH
-// clause: DEVINFO-1.1.0 §3.1.3: required for its type
-// clause: DEVINFO-1.1.0 §3.1.3.1: required
-// clause: DEVINFO-1.1.0 §3.1.4: required for its type
-// clause: DEVINFO-1.1.0 §3.1.4.1: required
-// clause: DEVINFO-1.1.0 §3.1.4.2: required
-// clause: DEVINFO-1.1.0 §3.1.4.3: required
-// clause: DEVINFO-1.1.0 §3.1.5: required for its type
-// clause: DEVINFO-1.1.0 §3.1.5.1: required
-// clause: DEVINFO-1.1.0 §3.1.5.2: required
-// clause: DEVINFO-1.1.0 §3.1.6: required for its type
-// clause: DEVINFO-1.1.0 §3.1.6.1: required
-// clause: DEVINFO-1.1.0 §3.1.6.2: required
-// clause: DEVINFO-1.1.0 §3.1.6.3: required
-fn an_error_about_a_missing_key_or_an_impossible_value_names_key_value_and_remedy() {
+// clause: DEVINFO-1.1.0 §3.1.1: the type is required and is one of four
+// clause: DEVINFO-1.1.0 §3.1.2 format: the version is required and has the form MAJOR.MINOR.PATCH
+// clause: DEVINFO-1.1.0 §3.1.3: the map is required for the type pci
+// clause: DEVINFO-1.1.0 §3.1.3.1: the key is required
+// clause: DEVINFO-1.1.0 §3.1.4: the map is required for the type vdpa
+// clause: DEVINFO-1.1.0 §3.1.4.1: the key is required
+// clause: DEVINFO-1.1.0 §3.1.4.2: the key is required
+// clause: DEVINFO-1.1.0 §3.1.4.3: the key is required
+// clause: DEVINFO-1.1.0 §3.1.5: the map is required for the type vhost-user
+// clause: DEVINFO-1.1.0 §3.1.5.1: the key is required
+// clause: DEVINFO-1.1.0 §3.1.5.2: the key is required
+// clause: DEVINFO-1.1.0 §3.1.6: the map is required for the type memif
+// clause: DEVINFO-1.1.0 §3.1.6.1: the key is required
+// clause: DEVINFO-1.1.0 §3.1.6.2: the key is required
+// clause: DEVINFO-1.1.0 §3.1.6.3: the key is required
+fn the_error_about_an_invalid_key_names_the_key() {
     let pci = |pci: Value| json!({"type": "pci", "version": "1.1.0", "pci": pci});
     let vdpa = |key: &str, value: Value| {
         let mut vdpa =
@@ -209,8 +209,8 @@ fn values_of_the_wrong_type_are_refused_in_one_line() {
 }
 
 #[test]
-// clause: DEVINFO-1.1.0 §3.1.6.3: inject-punt is reserved
-fn the_reference_librarys_punt_is_read_and_the_specifications_word_is_written() {
+// clause: DEVINFO-1.1.0 §3.1.6.3: the word for the reserved mode is inject-punt
+fn the_mode_punt_is_read_as_the_mode_inject_punt() {
     let info = strict(json!({"type": "memif", "version": "1.1.0", "memif": {"role": "master", "path": "/run/m.sock", "mode": "punt"}})).unwrap();
     assert_eq!(
         serde_json::to_value(info).unwrap()["memif"]["mode"],
@@ -257,7 +257,7 @@ fn keys_that_a_device_plugin_omits_are_filled_in_from_the_machine() {
 // clause: DEVINFO-1.1.0 §3.1.3.2
 // clause: DEVINFO-1.1.0 §3.1.3.4
 #[test]
-fn without_a_device_plugins_file_device_info_comes_from_the_machine_alone() {
+fn device_info_comes_from_the_machine_if_no_file_exists() {
     let igb = fixtures::igb_vfio();
     assert_eq!(
         completed(None, &facts(&igb, "0000:01:10.0")),
@@ -280,8 +280,8 @@ fn without_a_device_plugins_file_device_info_comes_from_the_machine_alone() {
 // clause: DEVINFO-1.1.0 §3.1.4.2
 // clause: DEVINFO-1.1.0 §3.1.4.4
 #[test]
-// clause: DEVINFO-1.1.0 §3.1.4.3: the absolute device path
-fn a_vdpa_device_is_described_by_its_own_name_and_by_its_functions_address() {
+// clause: DEVINFO-1.1.0 §3.1.4.3: the device path is absolute
+fn a_vdpa_device_is_found_by_name_and_by_pci_address() {
     for id in ["vdpapci0", "0000:03:00.0"] {
         assert_eq!(
             completed(None, &facts(&fixtures::vp_vdpa_vhost(), id)),
@@ -298,7 +298,7 @@ fn a_vdpa_device_is_described_by_its_own_name_and_by_its_functions_address() {
 }
 
 #[test]
-fn a_subfunction_completes_given_device_info_but_has_none_of_its_own() {
+fn a_subfunction_only_completes_existing_device_info() {
     let capture = fixtures::unverified_bluefield2();
     let facts = facts(&capture, "mlx5_core.sf.3");
     assert_eq!(complete(None, Some(&facts)).unwrap(), None);
@@ -310,7 +310,7 @@ fn a_subfunction_completes_given_device_info_but_has_none_of_its_own() {
 }
 
 #[test]
-fn a_contradiction_is_refused_with_device_key_both_values_and_remedy() {
+fn device_info_that_contradicts_the_machine_is_refused() {
     let mlx = facts(&fixtures::unverified_connectx6(4), "0000:3b:00.4");
     let vdpa = facts(&fixtures::vp_vdpa_vhost(), "vdpapci0");
     let given = |key: &str, value: &str| {
@@ -409,7 +409,7 @@ fn only_the_last_component_of_a_virtio_path_is_compared() {
 }
 
 #[test]
-fn without_facts_the_given_information_is_only_checked() {
+fn given_device_info_is_only_checked_if_there_are_no_facts() {
     assert_eq!(complete(None, None).unwrap(), None);
     let given = wire(
         json!({"type": "vhost-user", "pci": null, "vhost-user": {"mode": "server", "path": "/run/x/v.sock"}}),
@@ -438,9 +438,9 @@ fn device_info_is_compared_with_the_requested_identifier() {
 }
 
 #[test]
-// clause: DEVINFO-1.1.0 §3.1.5.1: the host creates a client's socket, the application a server's
-// clause: DEVINFO-1.1.0 §3.1.6.1: the host creates a slave's socket, the application a master's
-fn the_hosts_socket_must_exist_but_an_applications_socket_needs_only_its_directory() {
+// clause: DEVINFO-1.1.0 §3.1.5.1: the host creates the socket of a client in advance
+// clause: DEVINFO-1.1.0 §3.1.6.1: the host creates the socket of a slave in advance
+fn only_a_socket_that_the_host_creates_must_already_exist() {
     let directory = tempfile::tempdir().unwrap();
     let at = |name: &str| directory.path().join(name).display().to_string();
     let _listener = std::os::unix::net::UnixListener::bind(at("there")).unwrap();

@@ -70,7 +70,7 @@ impl PciFunction {
         self.entry.sysfs().pci_function(self.physfn()?)
     }
 
-    /// Returns its virtual functions with their numbers, in numeric order.
+    /// Returns the virtual functions with their numbers, in numeric order.
     #[must_use]
     pub fn vfs(&self) -> Vec<(u32, PciAddress)> {
         self.entry

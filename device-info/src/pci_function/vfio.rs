@@ -21,13 +21,13 @@ pub struct Vfio {
 }
 
 impl PciFunction {
-    /// Returns its IOMMU group.
+    /// Returns the number of the IOMMU group.
     #[must_use]
     pub fn iommu_group(&self) -> Option<u32> {
         self.entry.link_name("iommu_group")?.parse().ok()
     }
 
-    /// Returns all functions of its IOMMU group, including itself. A pod or a virtual machine can
+    /// Returns all functions of the IOMMU group, including this one. A pod or a virtual machine can
     /// get these functions only together.
     #[must_use]
     pub fn iommu_group_members(&self) -> Vec<PciAddress> {
@@ -42,7 +42,7 @@ impl PciFunction {
             .collect()
     }
 
-    /// Returns its character devices, if it is on a VFIO driver (`vfio-pci`, or a vendor's such as
+    /// Returns the character devices, if a VFIO driver is bound (`vfio-pci`, or a vendor's such as
     /// `mlx5_vfio_pci`).
     #[must_use]
     pub fn vfio(&self) -> Option<Vfio> {

@@ -24,7 +24,7 @@ pub enum StoreError {
     Unsafe {
         /// The file.
         path: String,
-        /// What is wrong with it.
+        /// What is wrong with the file.
         finding: UnsafeFile,
     },
     /// A file without complete device information.

@@ -30,8 +30,8 @@ fn with_dp(make: impl FnOnce(&Path)) -> Result<Option<WireDeviceInfo>, StoreErro
 }
 
 #[test]
-// clause: DEVINFO-1.1.0 §4.1 path: <resourceName>-<deviceID>-device.json
-// clause: DEVINFO-1.1.0 §4.1 slashes: replaced
+// clause: DEVINFO-1.1.0 §4.1 path: the path ends in <resourceName>-<deviceID>-device.json
+// clause: DEVINFO-1.1.0 §4.1 slashes: a slash in the name of a resource is replaced
 fn a_device_plugins_file_is_found_by_resource_and_device() {
     let found = with_dp(|path| fs::write(path, serde_json::to_vec(&info(ID)).unwrap()).unwrap());
     assert_eq!(found.unwrap(), Some(info(ID).into()));
@@ -58,7 +58,7 @@ fn a_read_only_file_of_the_reference_library_is_replaced() {
 }
 
 #[test]
-fn an_unsafe_file_is_refused_with_finding_and_remedy() {
+fn an_unsafe_or_broken_file_is_refused_with_a_remedy() {
     type Make = fn(&Path);
     let cases: [(Make, &str); 8] = [
         (
@@ -140,7 +140,7 @@ fn a_directory_that_is_a_link_is_refused() {
 }
 
 #[test]
-fn a_base_behind_a_link_is_used_because_var_run_is_a_link() {
+fn the_path_to_the_base_directory_may_contain_a_link() {
     let (directory, _) = files();
     fs::create_dir(directory.path().join("real")).unwrap();
     symlink("real", directory.path().join("run")).unwrap();
@@ -156,7 +156,7 @@ fn a_base_behind_a_link_is_used_because_var_run_is_a_link() {
 }
 
 #[test]
-fn resources_can_share_a_file_name_but_the_content_must_describe_the_device() {
+fn a_file_that_describes_another_device_is_refused() {
     let (_directory, files) = files();
     files.write_dp("a/b-c", ID, &info(ID)).unwrap();
     assert_eq!(
@@ -181,11 +181,11 @@ fn resources_can_share_a_file_name_but_the_content_must_describe_the_device() {
     );
 }
 
-// clause: DEVINFO-1.1.0 §4: one JSON map
+// clause: DEVINFO-1.1.0 §4: the file contains one JSON map
 #[test]
 // clause: DEVINFO-1.1.0 §4.2.1 directory
 // clause: DEVINFO-1.1.0 §4.2.1 delete
-fn an_attachments_file_is_written_world_readable_and_removed() {
+fn every_user_can_read_the_file_of_an_attachment() {
     let (_directory, files) = files();
     let name = CniFileName::of_attachment("default", "storage", "4f9c", "net1").unwrap();
     files.write_cni(&name, &info(ID)).unwrap();
@@ -259,7 +259,7 @@ fn a_failed_write_leaves_the_previous_file_and_nothing_else() {
 }
 
 #[test]
-fn empty_names_paths_and_control_characters_are_refused() {
+fn text_that_is_unsafe_in_a_file_name_is_refused() {
     for (resource, id) in [
         ("r", ".."),
         ("r", "../../etc/passwd"),
@@ -291,7 +291,7 @@ fn empty_names_paths_and_control_characters_are_refused() {
 }
 
 #[test]
-fn a_path_of_a_networks_definition_must_be_directly_in_the_directory() {
+fn a_path_that_is_not_directly_in_the_directory_is_refused() {
     let files = DeviceInfoDir::at(DeviceInfoDir::DEFAULT);
     let name = files
         .cni_name(Path::new("/var/run/k8s.cni.cncf.io/devinfo/cni/x_net1"))
@@ -310,7 +310,7 @@ fn a_path_of_a_networks_definition_must_be_directly_in_the_directory() {
 }
 
 #[test]
-// clause: DEVINFO-1.1.0 §4.2: unique per network attachment call
+// clause: DEVINFO-1.1.0 §4.2: the file name is unique for each network attachment call
 // clause: DEVINFO-1.1.0 §4.2.1 unique
 fn names_over_255_bytes_are_hashed_and_stay_unique() {
     let long = "x".repeat(300);

@@ -51,7 +51,7 @@ fn an_attribute_without_its_line_feed_is_read() {
 }
 
 #[test]
-fn a_bad_attribute_is_unknown_with_one_line_that_names_path_value_and_remedy() {
+fn a_bad_attribute_causes_a_remark_of_one_line() {
     type Change = fn(&Path);
     let cases: [(Change, &str); 5] = [
         (
@@ -126,7 +126,7 @@ fn a_device_that_vanishes_between_two_reads_is_unknown_from_then_on() {
 }
 
 #[test]
-fn functions_that_claim_each_other_cause_no_endless_search() {
+fn links_that_form_a_cycle_cause_no_endless_search() {
     let directory = tempfile::tempdir().unwrap();
     let sysfs = fixtures::igb().build(directory.path()).unwrap();
     // The PF names its own VF as its PF, and the VF names itself as one of its VFs.
@@ -155,7 +155,7 @@ fn the_number_of_remarks_is_bounded() {
 }
 
 #[test]
-fn sysfs_class_reads_our_devices_within_our_size_limit() {
+fn the_crate_sysfs_class_reads_devices_within_the_size_limit() {
     use sysfs_class::SysClass;
     let (_directory, sysfs) = igb_with(&format!("{VF}/config"), |path| {
         std::fs::write(path, "x".repeat(1 << 20)).unwrap()

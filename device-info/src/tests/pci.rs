@@ -4,7 +4,7 @@ use super::machine;
 use crate::{Facts, Inventory, Vfio, fixtures};
 
 #[test]
-fn pci_function_ids_driver_and_iommu_group_are_read() {
+fn the_attributes_of_a_pci_function_are_read() {
     let igb = machine(&fixtures::igb());
     let vf = igb.function("0000:01:10.2");
     assert_eq!(
@@ -24,7 +24,7 @@ fn pci_function_ids_driver_and_iommu_group_are_read() {
 }
 
 #[test]
-fn pci_function_numa_minus_one_is_none() {
+fn a_numa_node_of_minus_one_means_no_numa_node() {
     assert_eq!(
         machine(&fixtures::igb())
             .function("0000:01:00.0")
@@ -67,7 +67,7 @@ fn pf_with_sriov_may_have_no_vfs() {
 }
 
 #[test]
-fn pf_with_a_negative_number_of_vectors_reports_none() {
+fn a_negative_number_of_vectors_is_unknown() {
     let e810 = machine(&fixtures::unverified_e810(2));
     assert_eq!(
         e810.function("0000:a2:00.0").sriov().unwrap().vf_total_msix,
@@ -81,7 +81,7 @@ fn pf_with_a_negative_number_of_vectors_reports_none() {
 }
 
 #[test]
-fn vf_passed_into_this_machine_has_no_physfn_and_no_index() {
+fn a_vf_that_was_passed_into_this_machine_has_no_index() {
     let mut capture = fixtures::igb();
     capture.remove("devices/pci0000:00/0000:00:04.0/0000:01:10.0/physfn");
     let igb = machine(&capture);
@@ -106,7 +106,7 @@ fn vf_numbers_are_in_numeric_order_and_match_the_vf_addresses() {
 }
 
 #[test]
-fn vf_number_is_found_if_the_offset_is_missing_or_wrong() {
+fn the_number_of_a_vf_does_not_depend_on_the_offset() {
     let mut capture = fixtures::unverified_e810(12);
     capture.remove("devices/pci0000:a0/0000:a0:02.0/0000:a2:00.0/sriov_offset");
     assert_eq!(
@@ -124,7 +124,7 @@ fn vf_number_is_found_if_the_offset_is_missing_or_wrong() {
 }
 
 #[test]
-fn numvfs_that_cannot_be_read_is_unknown_and_not_zero() {
+fn an_unreadable_number_of_vfs_is_unknown_and_not_zero() {
     let mut capture = fixtures::igb();
     capture.remove("devices/pci0000:00/0000:00:04.0/0000:01:00.0/sriov_numvfs");
     let sriov = machine(&capture).function("0000:01:00.0").sriov().unwrap();
@@ -150,7 +150,7 @@ fn facts_and_inventory_do_not_read_numvfs_because_the_read_can_block() {
 }
 
 #[test]
-fn netdev_of_a_function_is_none_one_or_many() {
+fn a_function_reports_its_own_netdev_or_none() {
     let igb = machine(&fixtures::igb());
     assert_eq!(
         igb.function("0000:01:10.0").netdev().as_deref(),
@@ -194,7 +194,7 @@ fn netdev_of_a_function_is_never_a_lone_representor() {
 }
 
 #[test]
-fn subfunction_number_is_sfnum_and_its_parent_is_the_nearest_function() {
+fn the_parent_of_a_subfunction_is_the_nearest_function() {
     let dpu = machine(&fixtures::unverified_bluefield2());
     let sf = dpu.sysfs.subfunction("mlx5_core.sf.2").unwrap();
     assert_eq!(
@@ -216,7 +216,7 @@ fn subfunction_number_is_sfnum_and_its_parent_is_the_nearest_function() {
 }
 
 #[test]
-fn vfio_reports_the_group_and_only_existing_device_nodes() {
+fn only_existing_vfio_device_nodes_are_reported() {
     let igb = machine(&fixtures::igb_vfio());
     let vf = igb.function("0000:01:10.0");
     assert_eq!(
@@ -250,7 +250,7 @@ fn vfio_reports_the_iommufd_device_if_it_exists() {
 }
 
 #[test]
-fn vhost_net_needs_both_character_devices() {
+fn vhost_net_is_reported_only_with_both_character_devices() {
     assert_eq!(
         machine(&fixtures::igb_vfio()).sysfs.vhost_net().as_deref(),
         Some("/dev/vhost-net")

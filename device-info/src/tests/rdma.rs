@@ -29,7 +29,7 @@ fn rdma_software_device_has_an_interface_but_no_pci_function() {
 }
 
 #[test]
-fn rdma_device_in_a_pod_is_missing_without_a_remark() {
+fn a_missing_rdma_device_causes_no_remark() {
     let mut capture = fixtures::ipoib();
     capture.remove("class/infiniband/mlx5_1");
     capture.remove("devices/pci0000:00/0000:00:04.1/0000:02:10.0/infiniband");

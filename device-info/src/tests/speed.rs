@@ -11,7 +11,7 @@ const ONE_FUNCTION: usize = 60;
 const EACH_FUNCTION: usize = 40;
 
 #[test]
-fn one_vf_costs_the_same_however_many_vfs_exist() {
+fn reading_one_vf_costs_the_same_however_many_vfs_exist() {
     let cost_of = |vfs: u32| {
         let e810 = machine(&fixtures::unverified_e810(vfs));
         let (facts, calls) = cost::of(|| Facts::read(&e810.sysfs, "0000:a2:02.1", &mut |_| None));
@@ -24,7 +24,7 @@ fn one_vf_costs_the_same_however_many_vfs_exist() {
 }
 
 #[test]
-fn one_vf_with_devlink_costs_the_same_however_many_vfs_exist() {
+fn devlink_keeps_the_cost_of_reading_one_vf_constant() {
     let cost_of = |vfs: u32| {
         let capture = fixtures::unverified_connectx6(vfs);
         let mlx = machine(&capture);
@@ -42,7 +42,7 @@ fn one_vf_with_devlink_costs_the_same_however_many_vfs_exist() {
 }
 
 #[test]
-fn without_devlink_a_representor_costs_one_attribute_for_each_port() {
+fn without_devlink_a_search_for_a_representor_reads_each_port_once() {
     let mlx = machine(&fixtures::unverified_connectx6(256));
     let (facts, calls) = cost::of(|| Facts::read(&mlx.sysfs, "0000:3b:00.7", &mut |_| None));
     assert!(facts.unwrap().representor_device.is_some());
@@ -50,7 +50,7 @@ fn without_devlink_a_representor_costs_one_attribute_for_each_port() {
 }
 
 #[test]
-fn an_inventory_costs_a_bounded_number_of_calls_for_each_function() {
+fn an_inventory_makes_a_bounded_number_of_calls_per_function() {
     for capture in [
         fixtures::unverified_e810(256),
         fixtures::unverified_connectx6(256),

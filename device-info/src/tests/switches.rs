@@ -4,7 +4,7 @@ use crate::{EswitchMode, Switch, fixtures};
 const PF: &str = "devices/pci0000:3a/0000:3a:00.0/0000:3b:00.0";
 
 #[test]
-fn representor_by_devlink_and_by_port_names_is_the_same() {
+fn devlink_and_port_names_lead_to_the_same_representor() {
     let capture = fixtures::unverified_connectx6(12);
     let mlx = machine(&capture);
     let switch = capture.switch("pci/0000:3b:00.0").unwrap();
@@ -20,7 +20,7 @@ fn representor_by_devlink_and_by_port_names_is_the_same() {
 }
 
 #[test]
-fn representor_of_a_subfunction_by_devlink_and_by_port_names_is_the_same() {
+fn devlink_and_port_names_lead_to_the_same_subfunction_representor() {
     let capture = fixtures::unverified_bluefield2();
     let dpu = machine(&capture);
     let sf = dpu.sysfs.subfunction("mlx5_core.sf.3").unwrap();
@@ -30,7 +30,7 @@ fn representor_of_a_subfunction_by_devlink_and_by_port_names_is_the_same() {
 }
 
 #[test]
-fn representor_in_another_switch_or_of_another_physical_function_is_not_taken() {
+fn a_representor_of_another_switch_or_function_is_not_taken() {
     let rep = format!("{PF}/net/enp59s0f0_1");
     for (attribute, value) in [
         ("phys_switch_id", "ffff"),
@@ -80,7 +80,7 @@ fn representor_without_a_parent_is_found_among_all_interfaces() {
 }
 
 #[test]
-fn representor_does_not_exist_in_legacy_mode_despite_a_switch_id() {
+fn a_switch_in_legacy_mode_has_no_representors() {
     let mlx = machine(&fixtures::unverified_connectx6(2));
     let legacy = Switch {
         mode: Some(EswitchMode::Legacy),
@@ -93,7 +93,7 @@ fn representor_does_not_exist_in_legacy_mode_despite_a_switch_id() {
 }
 
 #[test]
-fn representor_of_another_hosts_function_is_not_taken() {
+fn a_representor_for_a_function_of_another_host_is_not_taken() {
     let capture = fixtures::unverified_bluefield2();
     let mut switch = capture.switch("pci/0000:03:00.0").unwrap().clone();
     let mlx = machine(&fixtures::unverified_connectx6(2));
@@ -114,7 +114,7 @@ fn representor_of_another_hosts_function_is_not_taken() {
 }
 
 #[test]
-fn representor_needs_devlink_if_the_numbers_of_port_and_function_differ() {
+fn only_devlink_finds_a_representor_if_port_and_function_numbers_differ() {
     let mut capture = fixtures::unverified_connectx6(2);
     capture.put_text(&format!("{PF}/net/enp59s0f0np0/phys_port_name"), "p1");
     let mlx = machine(&capture);

@@ -11,7 +11,7 @@ fn vdpa_devices_are_not_found_by_paths_or_unknown_names() {
 }
 
 #[test]
-fn vhost_vdpa_path_is_a_character_device_with_the_numbers_in_sysfs() {
+fn a_vhost_vdpa_path_with_wrong_device_numbers_is_unknown() {
     let sim = machine(&fixtures::vdpasim());
     let device = sim.sysfs.vdpa_device("vdpasim0").unwrap();
     assert_eq!(device.driver(), Some(VdpaDriver::Vhost));
@@ -52,7 +52,7 @@ fn virtio_vdpa_software_device_contains_its_virtio_device() {
 }
 
 #[test]
-fn virtio_vdpa_behind_a_pci_function_has_the_virtio_device_beside_it() {
+fn the_virtio_device_beside_a_vdpa_device_is_found() {
     let machine = machine(&fixtures::vp_vdpa_virtio());
     let device = machine.sysfs.vdpa_device("vdpapci0").unwrap();
     assert_eq!(device.virtio_device().as_deref(), Some("virtio2"));
@@ -91,7 +91,7 @@ fn vhost_vdpa_behind_a_pci_function_reports_the_function() {
 }
 
 #[test]
-fn an_identifier_is_a_pci_function_a_subfunction_a_vdpa_device_or_unknown() {
+fn an_identifier_leads_to_a_device_of_the_matching_kind() {
     let capture = fixtures::unverified_bluefield2().with(fixtures::vduse());
     let machine = machine(&capture);
     let device = |id: &str| machine.sysfs.device(id);
@@ -107,7 +107,7 @@ fn an_identifier_is_a_pci_function_a_subfunction_a_vdpa_device_or_unknown() {
 }
 
 #[test]
-fn netdev_parent_that_netlink_reports_leads_to_the_device() {
+fn the_parent_that_netlink_reports_identifies_the_device() {
     let vduse = machine(&fixtures::vduse());
     assert_eq!(
         vduse.sysfs.identity("virtio", "virtio3").is("vd0"),

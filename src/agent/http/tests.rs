@@ -88,7 +88,7 @@ fn the_agent_is_ready_once_pods_and_definitions_are_synced() {
 }
 
 #[test]
-fn a_scraper_gets_a_format_that_it_accepts_with_the_matching_content_type() {
+fn a_scraper_gets_a_format_that_it_accepts() {
     served(|address| {
         let get = |path: &str, accept: &str| {
             let request = format!("GET {path} HTTP/1.1\r\nhost: a\r\n{accept}\r\n");

@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn the_text_format_names_a_counter_like_its_series_and_has_no_unit_or_end() {
+    fn the_text_format_omits_what_only_open_metrics_has() {
         let mut registry = Registry::with_prefix("j");
         let (calls, age) = (Counter::<u64>::default(), Gauge::<i64>::default());
         calls.inc();

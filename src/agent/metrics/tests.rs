@@ -252,7 +252,7 @@ fn the_page_shows_the_resources_of_the_process() {
 }
 
 #[test]
-fn a_run_of_doctor_replaces_the_previous_run_and_without_a_run_no_series_exists() {
+fn the_page_shows_only_the_last_run_of_doctor() {
     let metrics = Metrics::new();
     let page = || metrics.page(&Cache::default(), &[], Exposition::Text);
     let never = page();

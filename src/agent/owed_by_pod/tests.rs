@@ -48,7 +48,7 @@ fn on_runtime<T>(future: impl Future<Output = T>) -> T {
 }
 
 #[test]
-fn thousands_of_files_of_one_pod_become_one_publication_with_the_newest_status() {
+fn thousands_of_files_of_one_pod_become_one_publication() {
     let dir = tempfile::tempdir().unwrap();
     for number in 0..2000 {
         let told = (number == 1500).then_some("newest");
@@ -73,7 +73,7 @@ fn thousands_of_files_of_one_pod_become_one_publication_with_the_newest_status()
 }
 
 #[test]
-fn files_that_no_plugin_wrote_do_not_block_the_agent_and_are_renamed() {
+fn a_file_that_no_plugin_wrote_is_renamed_and_skipped() {
     let dir = tempfile::tempdir().unwrap();
     write(dir.path(), "1.json", Some("n"), 0);
     let publish = dir.path().join("publish");
@@ -123,7 +123,7 @@ fn memory_holds_one_publication_for_each_pod_up_to_a_limit() {
 }
 
 #[test]
-fn the_newest_status_counts_in_a_file_or_in_memory() {
+fn the_newest_status_wins_whether_in_a_file_or_in_memory() {
     let dir = tempfile::tempdir().unwrap();
     let owed = OwedWrites::new(dir.path());
     let waiting = OwedByPod::new(owed.clone());

@@ -247,7 +247,7 @@ fn named(allocation: &Allocation, id: &str) -> Result<AllocatedDevice, AssignErr
 }
 
 #[test]
-fn devices_in_pod_resources_and_in_kubelets_record_need_no_wait() {
+fn jackfield_does_not_wait_if_both_sources_name_the_device() {
     let case = Case::of(1)
         .recorded(&["new c d1", "old c d2"])
         .answered(&["c d1"]);
@@ -257,7 +257,7 @@ fn devices_in_pod_resources_and_in_kubelets_record_need_no_wait() {
 }
 
 #[test]
-fn empty_answer_after_kubelets_restart_is_no_proof_and_the_checkpoint_by_uid_counts() {
+fn an_empty_answer_of_pod_resources_does_not_overrule_the_checkpoint() {
     for answer in [None, Some(PodDevices::default())] {
         let mut case = Case::of(2).recorded(&["new c d2 d1"]);
         case.answer = answer;
@@ -267,7 +267,7 @@ fn empty_answer_after_kubelets_restart_is_no_proof_and_the_checkpoint_by_uid_cou
 }
 
 #[test]
-fn an_answer_with_a_failure_is_no_proof_and_the_failure_is_a_remark() {
+fn a_failure_of_pod_resources_becomes_a_remark() {
     let mut case = Case::of(1).recorded(&["new c d1"]);
     let failure = "kubelet's pod-resources at /s: nobody listens there; start it".to_owned();
     case.answer.as_mut().unwrap().failure = Some(failure.clone());
@@ -277,7 +277,7 @@ fn an_answer_with_a_failure_is_no_proof_and_the_failure_is_a_remark() {
 }
 
 #[test]
-fn podresources_a_pod_never_gets_devices_of_a_deleted_pod_of_the_same_name() {
+fn a_pod_never_gets_devices_of_a_deleted_pod_with_its_name() {
     // kubelet still names the old pod's device, and has no record of the new pod yet.
     let case = Case::of(1).recorded(&["old c d1"]).answered(&["c d1"]);
     let other_pod = |uid: Option<&str>| PodResourcesAnswer::OtherPod {
@@ -306,7 +306,7 @@ fn podresources_a_pod_never_gets_devices_of_a_deleted_pod_of_the_same_name() {
 }
 
 #[test]
-fn the_runtimes_uid_counts_and_without_a_uid_the_devices_are_unknown() {
+fn the_uid_from_the_runtime_takes_precedence() {
     let mut case = Case::of(1).recorded(&["new c d2", "old c d1"]);
     case.pod.uid = Some("old".to_owned());
     assert_eq!(case.ids().0, ["d2"]);
@@ -321,7 +321,7 @@ fn the_runtimes_uid_counts_and_without_a_uid_the_devices_are_unknown() {
 }
 
 #[test]
-fn podresources_after_a_reboot_jackfield_waits_until_kubelet_records_the_pod() {
+fn jackfield_waits_until_kubelet_has_recorded_the_pod() {
     let case = Case::of(1).recorded(&["old c d1"]);
     let (path, text) = (case.checkpoint(), checkpoint(&["new c d2"]));
     let writer = std::thread::spawn(move || {
@@ -336,7 +336,7 @@ fn podresources_after_a_reboot_jackfield_waits_until_kubelet_records_the_pod() {
 }
 
 #[test]
-fn the_error_about_an_unrecorded_device_names_pod_file_and_kubelets_answer() {
+fn the_error_about_an_unrecorded_device_contains_the_answer_of_kubelet() {
     let case = Case::of(2).recorded(&["new c d1"]).answered(&["c d1"]);
     let other_pod = PodResourcesAnswer::OtherPod {
         ids: words("d1"),
@@ -356,7 +356,7 @@ fn the_error_about_an_unrecorded_device_names_pod_file_and_kubelets_answer() {
 }
 
 #[test]
-fn without_kubelets_record_nothing_proves_which_pod_has_a_device() {
+fn devices_are_unknown_if_the_checkpoint_is_missing_or_broken() {
     let torn = &checkpoint(&["new c d1"])[..40];
     let strange = r#"{"Data":{"v3":{}},"Checksum":1}"#;
     type IsExpected = fn(&CheckpointCause) -> bool;
@@ -405,7 +405,7 @@ fn a_torn_checkpoint_is_read_again() {
 }
 
 #[test]
-fn the_pairing_does_not_depend_on_kubelets_order_of_devices() {
+fn jackfield_ignores_the_order_in_which_kubelet_lists_devices() {
     let entries = ["new a 0000:02:00.3 0000:01:10.0", "new b 0000:01:02.0"];
     let expected = ["0000:01:10.0", "0000:02:00.3", "0000:01:02.0"];
     for (recorded, answered) in [
@@ -427,7 +427,7 @@ fn the_pairing_does_not_depend_on_kubelets_order_of_devices() {
 }
 
 #[test]
-fn sidecars_come_first_init_containers_last_and_a_reused_device_counts_once() {
+fn devices_of_sidecars_come_first_and_of_init_containers_last() {
     let entries = ["new first d1 d2 d3", "new app d1 d2", "new beside d9"];
     let mut case = Case::of(0)
         .recorded(&entries)
@@ -473,7 +473,7 @@ fn a_resource_that_is_neither_registered_nor_allocatable_has_no_devices() {
 }
 
 #[test]
-fn dra_a_pod_without_its_claim_has_no_device_even_if_the_checkpoint_is_missing() {
+fn the_checkpoint_may_be_missing_if_the_pod_requests_no_device() {
     let mut case = Case::of(0).answered(&["c"]);
     assert_eq!(case.ids(), (Vec::new(), Origin::Checkpoint));
     assert!(!case.waited());
@@ -491,7 +491,7 @@ fn dra_a_pod_without_its_claim_has_no_device_even_if_the_checkpoint_is_missing()
 }
 
 #[test]
-fn without_a_kubelet_the_embedded_clusters_manifest_counts() {
+fn devices_come_from_the_manifest_if_no_kubelet_runs() {
     let mut case = Case::of(0);
     case.pod.devices = BTreeMap::from([("s".to_owned(), words("e1"))]);
     assert_eq!(case.ids(), (Vec::new(), Origin::Manifest));
@@ -502,7 +502,7 @@ fn without_a_kubelet_the_embedded_clusters_manifest_counts() {
 }
 
 #[test]
-fn dra_a_claims_device_counts_if_kubelets_record_has_it_for_this_uid() {
+fn kubelet_must_record_a_claimed_device_under_the_uid_of_the_pod() {
     let mut case =
         Case::of(0)
             .recorded(&[])
@@ -530,7 +530,7 @@ fn dra_a_claims_device_counts_if_kubelets_record_has_it_for_this_uid() {
 }
 
 #[test]
-fn the_error_names_a_claims_device_without_slice_identifier_or_kubelets_record() {
+fn the_error_about_an_unusable_claimed_device_names_the_device() {
     let mut case = Case::of(0).recorded(&[]).claimed(&[("new", "vf1")]);
     case.pod.has_claims = true;
     case.answer = Some(dynamic(&[("vf1", None)]));
@@ -636,7 +636,7 @@ fn of_drivers(count: usize) -> PodDevices {
 }
 
 #[test]
-fn a_cause_names_few_of_many_devices() {
+fn the_error_lists_only_a_few_of_many_devices() {
     let nothing = r#"{"Data":{"PodDeviceEntries":[],"RegisteredDevices":{}},"Checksum":0}"#;
     let mut case = Case::of(0).broken(nothing);
     case.answer = Some(of_drivers(1000));

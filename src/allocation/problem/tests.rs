@@ -68,7 +68,7 @@ fn assign_errors_have_these_messages() {
 }
 
 #[test]
-fn unknown_causes_have_these_messages() {
+fn causes_of_unknown_devices_have_these_messages() {
     let report = || Some("x; do y".to_owned());
     let device = || {
         Box::new(DynamicDevice {
@@ -197,7 +197,7 @@ fn unknown_causes_have_these_messages() {
 }
 
 #[test]
-fn pod_resources_answers_have_these_messages() {
+fn the_answers_of_pod_resources_have_these_messages() {
     let other_pod = |uid: Option<&str>| PodResourcesAnswer::OtherPod {
         ids: ids(2),
         uid: uid.map(str::to_owned),
