@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_names_the_file_and_the_remedy() {
+    fn each_error_says_what_failed_and_what_to_do() {
         let file = || PathBuf::from("/a");
         for (error, expected) in [
             (

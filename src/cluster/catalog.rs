@@ -292,7 +292,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_error_names_what_was_looked_up_and_what_to_do() {
+    fn each_error_says_what_failed_and_what_to_do() {
         let object = || "a/n".parse().unwrap();
         for (error, line) in [
             (NetworkError::Lookup("no a/n".into()), "no a/n"),

@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn network_data_omits_what_the_api_server_refuses() {
+    fn values_that_the_api_server_refuses_are_omitted() {
         let ips = (0..40).map(|number| format!("10.0.0.{}/24", number / 2));
         let data = NetworkData::new(Some("x".repeat(257)), ips.collect(), Some("x".repeat(129)));
         assert_eq!(data.ips.len(), MAX_IPS);

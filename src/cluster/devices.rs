@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn kubelet_is_asked_only_for_devices_that_the_manifest_does_not_name() {
+    fn kubelet_is_asked_only_for_devices_missing_from_the_manifest() {
         let named = r#"[{"name":"n","deviceID":"0000:01:10.0"}]"#;
         for (resource, annotation, manifest, expected) in [
             (None, "n", &[][..], None),
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_for_devices_of_other_networks_are_dropped_from_a_large_pod() {
+    fn a_large_pod_is_sent_without_requests_for_unused_devices() {
         let with = |resource: Option<&str>, annotation: &str, own: usize, others: usize| {
             let mut answer = answer(resource, annotation, &[]);
             let of = |resource: &str| Container {
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn kubelet_is_asked_once_and_only_if_the_question_names_its_socket() {
+    fn kubelet_is_asked_at_most_once() {
         let socket = Some("/nonexistent/kubelet.sock".into());
         let asking = Question {
             kubelet: socket,

@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_static_pods_source_is_not_the_api_and_its_uid_is_its_hash() {
+    fn a_static_pod_is_recognized_by_source_and_hash() {
         let hash = "0f4e95722eac8ac020f944d9ddf89dd7";
         let kubelets = |source: &str, hash: &str| {
             BTreeMap::from([(SOURCE.into(), source.into()), (HASH.into(), hash.into())])
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mirror_pod_has_two_uids_and_any_other_pod_has_one() {
+    fn only_a_mirror_pod_has_two_uids() {
         let hash = "0f4e95722eac8ac020f944d9ddf89dd7";
         let mirror =
             |hash: &str| BTreeMap::from([(MIRROR.into(), hash.into()), (HASH.into(), hash.into())]);

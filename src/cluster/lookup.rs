@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_error_names_its_object_and_what_to_do() {
+    fn each_error_says_what_failed_and_what_to_do() {
         let object = || "a/n".parse().unwrap();
         let missing = |place| LookupError::Missing {
             kind: "IPAMClaim",

@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn reading_ends_at_the_calls_deadline() {
+    fn reading_stops_at_the_deadline_of_the_call() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("a.yaml"), "---\na\n".repeat(100)).unwrap();
         let error = Manifests::read(dir.path(), Instant::now()).unwrap_err();

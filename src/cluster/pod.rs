@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn the_claims_of_both_annotations_are_found() {
+    fn claims_are_found_in_both_annotations() {
         let annotations = PodAnnotations {
             networks: Some(r#"[{"name":"a","ipam-claim-reference":"one"},{"name":"b"}]"#.into()),
             default_network: Some(r#"[{"name":"dn","ipam-claim-reference":"two"}]"#.into()),

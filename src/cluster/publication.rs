@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_publication_keeps_its_limits_however_many_events_it_gets() {
+    fn a_publication_contains_a_limited_number_of_events() {
         let mut events = warnings(30_000);
         events.push(Event::normal("AddedInterface", "last"));
         let made = Publication::new(pod(), Some(vec![entry("n")]), events.clone());

@@ -107,7 +107,7 @@ mod tests {
 
     // clause: CNI-1.1.0 §2 parameters: CNI_ARGS are key-value pairs separated by semicolons
     #[test]
-    fn pairs_are_found_in_any_order_and_keep_their_order() {
+    fn pairs_are_found_by_key_and_keep_their_order() {
         let args = CniArgs::parse(CONTAINERD).unwrap();
         assert_eq!(args.get("K8S_POD_NAME"), Some("web-0"));
         assert_eq!(args.get("K8S_POD_NAMESPACE"), Some("default"));
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_names_the_invalid_pair() {
+    fn an_error_quotes_the_invalid_pair() {
         let table = [
             ("", Ok("")),
             (";", Ok("")),
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn no_value_smuggles_in_another_pair() {
+    fn a_key_or_value_cannot_add_a_second_pair() {
         let mut args = CniArgs::default();
         for (key, value) in [
             ("A", "1;B=2"),
@@ -165,7 +165,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn parsing_never_panics_and_reads_back(text in "[A-C=;x]{0,24}|\\PC{0,24}") {
+        fn parsed_arguments_read_back_unchanged(text in "[A-C=;x]{0,24}|\\PC{0,24}") {
             if let Ok(args) = CniArgs::parse(&text) {
                 prop_assert_eq!(CniArgs::parse(&args.to_string()).unwrap(), args);
             }

@@ -110,9 +110,9 @@ codes! {
 mod tests {
     use super::*;
 
-    // clause: CNI-1.1.0 §5 codes: 100 and above are our own
+    // clause: CNI-1.1.0 §5 codes: Jackfield defines the codes from 100 on
     #[test]
-    fn codes_are_ascending_unique_and_described() {
+    fn every_code_is_unique_and_has_a_description() {
         assert!(TABLE.is_sorted_by(|one, next| one.number < next.number));
         for code in TABLE {
             assert!(code.number < 52 || (100..=109).contains(&code.number));

@@ -92,9 +92,9 @@ mod tests {
         Error { details, ..error }
     }
 
-    // clause: CNI-1.1.0 §5 Error: cniVersion, code, msg, details
+    // clause: CNI-1.1.0 §5 Error: the document has the keys cniVersion, code, msg and details
     #[test]
-    fn the_document_has_the_specified_keys() {
+    fn an_error_document_has_the_specified_keys() {
         let error = Error {
             details: "Network 192.168.0.0/31 too small to allocate from.".to_owned(),
             ..Error::new(code::INVALID_NETWORK_CONFIG, "Invalid Configuration")
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_delegates_error_is_read_leniently() {
+    fn an_incomplete_error_from_a_delegate_is_read() {
         let table = [
             (
                 r#"{"code":11,"msg":"later"}"#,
@@ -164,7 +164,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_document_reads_back(code in 1_u32.., msg in ".{0,40}", details in ".{0,40}") {
+        fn an_error_reads_back_unchanged(code in 1_u32.., msg in ".{0,40}", details in ".{0,40}") {
             let error = Error { code, msg, details };
             let json = error.to_json(Version::LATEST);
             prop_assert!(!json.contains('\n'));
@@ -174,7 +174,7 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_are_an_error_or_none(bytes in proptest::collection::vec(any::<u8>(), 0..64)) {
+        fn parsing_an_error_never_panics(bytes in proptest::collection::vec(any::<u8>(), 0..64)) {
             let _ = Error::parse(&bytes);
         }
     }

@@ -93,7 +93,7 @@ mod tests {
     const ERROR: &str = r#"{"code":7,"msg":"bad","details":"worse"}"#;
 
     #[test]
-    fn a_successful_plugins_output_is_its_answer() {
+    fn the_output_of_a_successful_plugin_is_the_answer() {
         use Verb::{Add, Check, Del};
         for (verb, stdout) in [
             (Add, "{}"),
@@ -107,8 +107,8 @@ mod tests {
         }
     }
 
-    // clause: CNI-1.1.0 §2 exit: 0 is success
-    // clause: CNI-1.1.0 §2 error document: with any other status
+    // clause: CNI-1.1.0 §2 exit: status 0 means success
+    // clause: CNI-1.1.0 §2 error document: a plugin with a nonzero status writes an error document
     #[test]
     fn status_and_output_determine_the_error() {
         use Verb::{Add, Del, Gc, Status};
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_complete_when_its_document_is() {
+    fn an_answer_is_complete_after_one_whole_document() {
         let table = [
             (Verb::Add, 0, "", false),
             (Verb::Add, 0, "{\"ips\":[", false),

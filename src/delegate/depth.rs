@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_jackfield_below_another_refuses_to_run() {
+    fn jackfield_refuses_to_run_as_a_delegate_of_jackfield() {
         let parse = |text: &str| Depth::parse(Some(OsStr::new(text)));
         assert_eq!(Depth::parse(None), Ok(Depth(1)));
         assert_eq!(parse(""), Ok(Depth(1)));

@@ -79,9 +79,9 @@ mod tests {
         Environment::new(vars, Depth::parse(None).unwrap()).0
     }
 
-    // clause: CNI-1.1.0 §4 environment: written from scratch
+    // clause: CNI-1.1.0 §4 environment: a delegate gets a newly built environment
     #[test]
-    fn delegates_do_not_inherit_credentials_libraries_or_the_callers_parameters() {
+    fn delegates_inherit_only_selected_variables() {
         let kept = kept(&[
             ("LD_LIBRARY_PATH", "/opt/containerd/lib:"),
             ("AWS_SECRET_ACCESS_KEY", "x"),

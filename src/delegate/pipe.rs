@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn output_as_long_as_the_cap_is_not_over_the_cap() {
+    fn output_exactly_at_the_limit_is_kept() {
         let (reader, mut writer) = io::pipe().unwrap();
         let mut intake = Intake::new(Some(reader), 4);
         writer.write_all(b"abcd").unwrap();
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_pipe_does_not_block() {
+    fn reading_an_empty_pipe_does_not_block() {
         let (reader, _writer) = io::pipe().unwrap();
         let mut intake = Intake::new(Some(reader), 4);
         intake.drain();
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_pipe_does_not_block_and_closes_after_the_last_byte() {
+    fn writing_to_a_full_pipe_does_not_block() {
         let (mut reader, writer) = io::pipe().unwrap();
         let bytes = vec![b'x'; 100_000];
         let mut feed = Feed::new(Some(writer), &bytes);

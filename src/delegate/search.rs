@@ -156,7 +156,7 @@ mod tests {
         name.parse().unwrap()
     }
 
-    // clause: CNI-1.1.0 §4 search: CNI_PATH in order
+    // clause: CNI-1.1.0 §4 search: the directories of CNI_PATH are searched in order
     #[test]
     fn the_first_directory_that_has_an_executable_file_wins() {
         let (a, b) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
@@ -175,7 +175,7 @@ mod tests {
 
     // clause: CNI-1.1.0 §3 executable
     #[test]
-    fn an_absent_plugin_is_named_with_the_directories() {
+    fn the_error_for_a_missing_plugin_lists_the_directories() {
         let dir = tempfile::tempdir().unwrap();
         let dirs = [dir.path().to_owned(), PathBuf::from("bin")];
         let error = find(&dirs, &plugin("bridge"), &ours()).unwrap_err();

@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_table_is_read_and_a_missing_table_is_no_error() {
+    fn the_first_table_that_exists_is_read() {
         let dir = tempfile::tempdir().unwrap();
         let places = ["a", "b", "c"].map(|name| dir.path().join(name));
         assert_eq!(first(&places).unwrap(), b"");
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn the_error_for_a_large_table_or_a_directory_names_the_path() {
+    fn the_error_for_an_unusable_table_contains_the_path() {
         let dir = tempfile::tempdir().unwrap();
         let large = dir.path().join("large");
         File::create(&large).unwrap().set_len(LARGEST + 1).unwrap();

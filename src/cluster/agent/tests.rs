@@ -73,7 +73,7 @@ fn a_question_that_was_announced_is_sent_once() {
 }
 
 #[test]
-fn a_question_that_was_not_announced_gets_its_own_answer() {
+fn an_unannounced_question_gets_its_own_answer() {
     let dir = tempfile::tempdir().unwrap();
     let (agent, asked) = agent(dir.path());
     agent.announce(&question("web"));
@@ -115,7 +115,7 @@ fn trickles(dir: &Path, words: Vec<u8>) -> Agent {
 }
 
 #[test]
-fn an_answer_that_arrives_byte_by_byte_ends_at_the_deadline() {
+fn reading_a_slow_answer_stops_at_the_deadline() {
     let dir = tempfile::tempdir().unwrap();
     let mut words = b"JF\x00\x01\x00\x00\x04\x00".to_vec();
     words.resize(frame::HEADER + 1024, b' ');
@@ -136,7 +136,7 @@ fn an_answer_that_arrives_byte_by_byte_ends_at_the_deadline() {
 }
 
 #[test]
-fn a_call_gives_up_at_the_deadline_if_the_agents_queue_is_full() {
+fn a_call_gives_up_at_the_deadline_if_the_agent_is_busy() {
     let dir = tempfile::tempdir().unwrap();
     let socket = dir.path().join("agent.sock");
     let listener = rustix::net::socket(
@@ -161,7 +161,7 @@ fn a_call_gives_up_at_the_deadline_if_the_agents_queue_is_full() {
 }
 
 #[test]
-fn the_plugin_refuses_a_symlink_or_a_file_at_the_sockets_path() {
+fn the_plugin_refuses_a_symlink_or_file_in_place_of_the_socket() {
     let dir = tempfile::tempdir().unwrap();
     let elsewhere = dir.path().join("elsewhere");
     std::fs::create_dir(&elsewhere).unwrap();
@@ -182,7 +182,7 @@ fn the_plugin_refuses_a_symlink_or_a_file_at_the_sockets_path() {
 /// Closing a lingering socket waits for the linger time that its owner has set, even beyond the
 /// deadline of the call.
 #[test]
-fn a_lingering_socket_in_an_answer_does_not_delay_the_call() {
+fn a_lingering_socket_from_the_agent_does_not_delay_the_call() {
     let dir = tempfile::tempdir().unwrap();
     let socket = dir.path().join("agent.sock");
     let listener = UnixListener::bind(&socket).unwrap();
@@ -245,7 +245,7 @@ fn an_answer_with_too_many_elements_is_refused() {
 }
 
 #[test]
-fn definitions_in_parts_are_limited_in_number_memory_and_length_on_the_wire() {
+fn the_definitions_before_an_answer_have_limits() {
     let part = |config: usize, resource: usize| {
         let definition = serde_json::json!({"object": "a/b", "config": "x".repeat(config),
             "resource_name": "r".repeat(resource)});
@@ -270,7 +270,7 @@ fn definitions_in_parts_are_limited_in_number_memory_and_length_on_the_wire() {
 }
 
 #[test]
-fn without_an_agent_a_removal_is_kept_on_disk_unless_a_kubeconfig_is_configured() {
+fn a_removal_is_kept_on_disk_only_without_a_kubeconfig() {
     let dir = tempfile::tempdir().unwrap();
     let socket = dir.path().join("agent.sock");
     let kubeconfig = dir.path().join("kubeconfig");

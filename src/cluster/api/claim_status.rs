@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_pods_own_devices_on_this_node_are_written() {
+    fn only_devices_of_the_pod_on_this_node_are_written() {
         let pods = json!([{"resource": "pods", "name": "web", "uid": "u"}]);
         let of = |allocation: Value, pods: &Value| {
             let status = json!({"allocation": allocation, "reservedFor": pods});

@@ -102,14 +102,14 @@ mod tests {
     }
 
     #[test]
-    fn a_line_feed_after_a_token_is_removed_and_an_invalid_token_is_refused() {
+    fn a_token_may_contain_a_line_feed_only_at_the_end() {
         assert_eq!(token(&with_token(config("abc\n")).unwrap()), "abc");
         let error = with_token(config("a\nb")).unwrap_err();
         assert!(matches!(error, CredentialsError::Token), "{error}");
     }
 
     #[test]
-    fn a_token_file_is_read_and_a_fifo_is_not() {
+    fn a_token_is_read_only_from_a_regular_file() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("token");
         std::fs::write(&file, "abc\n").unwrap();

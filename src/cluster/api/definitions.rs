@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_keys_that_attaching_needs_are_read() {
+    fn only_the_keys_required_for_attaching_are_read() {
         let object = json!({
             "apiVersion": "k8s.cni.cncf.io/v1", "kind": "NetworkAttachmentDefinition",
             "metadata": {"name": "a", "namespace": "telco", "resourceVersion": "7",

@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_cut_in_or_between_chunks_ends_the_watch() {
+    fn a_watch_ends_when_the_connection_is_cut() {
         let event = r#"{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"8"}}}"#;
         assert_eq!(event.len() + 1, 0x42);
         for end in ["", "4", "42\r\n{", "0\r\n\r\n"] {
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_in_pieces_is_joined_and_a_too_long_event_is_skipped() {
+    fn an_event_in_several_chunks_is_joined_unless_it_is_too_long() {
         let chunk = |text: &str| format!("{:x}\r\n{text}\r\n", text.len());
         let event = r#"{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"8"}}}"#;
         let (start, end) = event.split_at(20);
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn an_events_name_is_read_even_if_the_rest_is_invalid() {
+    fn the_name_in_an_event_is_read_despite_invalid_fields() {
         let deep = format!(
             "{}{}",
             "{\"a\":".repeat(300),

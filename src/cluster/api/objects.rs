@@ -211,7 +211,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_annotations_identity_and_extended_requests_of_a_pod_are_kept() {
+    fn only_the_required_fields_of_a_pod_are_kept() {
         let object: PodObject = serde_json::from_value(json!({
             "metadata": {"name": "web", "namespace": "a", "uid": "u", "annotations": {
                 "k8s.v1.cni.cncf.io/networks": "n", "k8s.v1.cni.cncf.io/network-status": "[]",
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_identity_of_a_pod_with_long_annotations_or_many_containers_is_kept() {
+    fn a_large_pod_is_kept_without_annotations_and_containers() {
         let view = PodView {
             node: Some("node-a".into()),
             annotations: PodAnnotations {
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_is_read_even_if_other_fields_are_invalid() {
+    fn a_pod_is_read_even_if_unused_fields_are_invalid() {
         let deep = format!("{}1{}", r#"{"f:a":"#.repeat(300), "}".repeat(300));
         let text = format!(
             r#"{{"metadata":{{"uid":"u","creationTimestamp":7,"managedFields":[{{"time":"9999-12-31T23:59:59Z","fieldsV1":{deep}}}]}},"spec":{{"nodeName":"a","x":{deep}}}}}"#
@@ -291,14 +291,14 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_of_nulls_is_read() {
+    fn a_pod_with_null_fields_is_read() {
         let object: PodObject =
             serde_json::from_value(json!({"metadata": {}, "spec": null, "status": null})).unwrap();
         assert_eq!(PodView::from(object), PodView::default());
     }
 
     #[test]
-    fn no_runtime_attaches_a_host_network_pod_or_an_ended_pod() {
+    fn a_pod_on_the_host_network_is_never_attached() {
         for (spec, status, is_unattached) in [
             (json!({"hostNetwork": true}), json!({}), true),
             (json!({"hostNetwork": null}), json!({"phase": null}), false),
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn containers_are_in_kubelets_order_with_their_requests_for_devices() {
+    fn containers_are_listed_in_the_order_of_kubelet() {
         let containers =
             |pod| PodView::from(serde_json::from_value::<PodObject>(pod).unwrap()).containers;
         let pod = serde_json::json!({ "spec": {

@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_empty_page_and_a_page_with_an_invalid_object_are_read() {
+    fn a_page_is_read_even_if_an_object_is_invalid() {
         let none: Page<'_> =
             serde_json::from_str(r#"{"metadata":{"resourceVersion":"7"},"items":null}"#).unwrap();
         assert_eq!(

@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn a_patch_tests_the_uid_and_the_annotation_that_it_replaces() {
+    fn a_patch_applies_only_to_the_expected_uid_and_annotation() {
         let patch = patch(&view(Some("[]")), &publication()).unwrap();
         assert_eq!(
             patch[0],

@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn device_id_or_else_pci_bus_id_identifies_a_device() {
+    fn the_device_id_takes_precedence_over_the_pci_bus_id() {
         let devices = json!([
             {"name": "vf0", "attributes": {
                 "k8s.cni.cncf.io/resourceName": {"string": "example.com/vf"},
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn resources_of_dra_drivers_are_resources_of_the_node() {
+    fn the_node_has_the_resources_of_dra_drivers() {
         let devices = json!([{"name": "vf0", "attributes": {
             "k8s.cni.cncf.io/resourceName": {"string": "example.com/vf"}}}]);
         let mut found = PodDevices {
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slice_of_nulls_is_read() {
+    fn a_slice_with_null_fields_is_read() {
         let object: SliceObject =
             serde_json::from_value(json!({"metadata": {}, "spec": null})).unwrap();
         assert_eq!(SliceView::from(object), SliceView::default());

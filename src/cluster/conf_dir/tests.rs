@@ -22,9 +22,9 @@ fn lists_come_before_single_configurations() {
     assert!(found.path.ends_with("99-a.configlist"));
 }
 
-// clause: NPWG-1.3 §3.4.1 on disk: the configuration's own name decides, not the file's
+// clause: NPWG-1.3 §3.4.1 on disk: the name in the configuration counts, not the name of the file
 #[test]
-fn a_broken_unrelated_file_never_matters() {
+fn an_unrelated_broken_file_is_ignored() {
     let dir = dir(&[("00-broken.conflist", "{"), ("b.conf", r#"{"name":"a"}"#)]);
     assert!(
         by_name(dir.path(), "a")
@@ -46,11 +46,11 @@ fn types(text: &str) -> Vec<String> {
         .collect()
 }
 
-// clause: CNI-1.1.0 §1 aggregation: the sibling folder is appended
+// clause: CNI-1.1.0 §1 aggregation: plugins in the sibling folder are appended to the list
 // clause: CNI-1.1.0 §1 inlined plugins
-// clause: CNI-1.1.0 §1 association: by the network's name
+// clause: CNI-1.1.0 §1 association: the folder has the name of the network
 #[test]
-fn a_sibling_folder_adds_plugins_to_a_list_unless_it_loads_only_inlined_plugins() {
+fn plugins_in_the_sibling_folder_are_appended_to_a_list() {
     let dir = dir(&[("net.conflist", "")]);
     let folder = dir.path().join("net");
     fs::create_dir(&folder).unwrap();
@@ -130,7 +130,7 @@ fn the_first_configuration_of_a_directory_is_read() {
 }
 
 #[test]
-fn each_error_names_its_file_and_what_to_do() {
+fn each_error_says_which_file_failed_and_what_to_do() {
     let path = || "/d".into();
     for (error, line) in [
         (

@@ -107,7 +107,7 @@ mod tests {
     use crate::cluster::lookup::Place;
 
     #[test]
-    fn each_error_names_its_object_and_what_to_do() {
+    fn each_error_says_what_failed_and_what_to_do() {
         let full = || io::Error::from(io::ErrorKind::StorageFull);
         let pod = || "a/web".to_owned();
         let agent = |source| ClusterError::Agent("/run/agent.sock".into(), source);

@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_error_says_what_came_and_what_to_do() {
+    fn each_error_says_what_failed_and_what_to_do() {
         for (error, line) in [
             (
                 FrameError::Foreign,

@@ -18,7 +18,7 @@ fn question() -> ToAgent {
 }
 
 #[test]
-fn an_encoded_message_reads_back() {
+fn an_encoded_message_decodes_unchanged() {
     let installation = Installation {
         state: "multus".into(),
         message: "m".into(),
@@ -51,7 +51,7 @@ fn an_undecoded_definition_arrives_decoded() {
 }
 
 #[test]
-fn a_frame_cut_anywhere_shows_that_the_other_side_is_gone() {
+fn an_incomplete_frame_shows_that_the_sender_is_gone() {
     let frame = encode(&question(), MAX_TO_AGENT).unwrap();
     for cut in 0..frame.len() {
         let error = read::<ToAgent>(&mut &frame[..cut], MAX_TO_AGENT).unwrap_err();
@@ -60,7 +60,7 @@ fn a_frame_cut_anywhere_shows_that_the_other_side_is_gone() {
 }
 
 #[test]
-fn a_frame_that_is_foreign_too_large_or_of_another_version_is_refused_by_its_header() {
+fn a_frame_with_an_invalid_header_is_refused() {
     let length = |header: &[u8; 8]| length(*header, MAX_TO_AGENT).unwrap_err();
     assert!(matches!(length(b"GET / HT"), FrameError::Foreign));
     let newer = length(b"JF\x00\x02\x00\x00\x00\x01");
@@ -96,7 +96,7 @@ fn an_examination_with_more_than_64_checks_is_refused() {
 
 /// Other releases may write these messages with the same version.
 #[test]
-fn unknown_keys_are_ignored_and_missing_keys_have_defaults() {
+fn a_message_may_have_unknown_and_missing_keys() {
     let newer = r#"{"question":{"pod":{"namespace":"a","name":"b","uid":null,"new":1},"new":[]}}"#;
     let ToAgent::Question(read) = serde_json::from_str(newer).unwrap() else {
         panic!("a question");

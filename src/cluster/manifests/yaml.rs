@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_of_duplicate_keys_counts() {
+    fn the_last_of_several_duplicate_keys_wins() {
         let text = "kind: A\nmetadata: {name: a, name: b}\nkind: Pod\n";
         let expected = json!({ "kind": "Pod", "metadata": { "name": "b" } });
         assert_eq!(read(text).unwrap(), expected);
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn merge_keys_and_aliases_are_replaced() {
+    fn aliases_and_merge_keys_are_expanded() {
         let text = "a: &a {x: 1, y: 2}\nb: {<<: *a, y: 3}\nc: {<<: [{x: 4}, *a]}\nd: *a\n1: ~\n";
         let expected = json!({
             "a": { "x": 1, "y": 2 }, "b": { "x": 1, "y": 3 }, "c": { "x": 4, "y": 2 },

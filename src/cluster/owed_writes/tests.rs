@@ -33,7 +33,7 @@ fn pods(owed: &OwedWrites) -> Vec<String> {
 }
 
 #[test]
-fn kept_writes_are_listed_in_order_until_they_are_forgotten() {
+fn owed_writes_are_listed_oldest_first() {
     let dir = tempfile::tempdir().unwrap();
     let owed = OwedWrites::new(dir.path());
     assert_eq!(owed.names().unwrap(), Vec::<String>::new());
@@ -73,7 +73,7 @@ fn retries_of_an_add_leave_one_file() {
 }
 
 #[test]
-fn writes_of_an_earlier_boot_come_first() {
+fn owed_writes_from_an_earlier_boot_come_first() {
     let dir = tempfile::tempdir().unwrap();
     let owed = OwedWrites::new(dir.path());
     owed.keep(&publication("now")).unwrap();
@@ -94,7 +94,7 @@ fn writes_of_an_earlier_boot_come_first() {
 }
 
 #[test]
-fn an_incomplete_file_is_unreadable_and_a_newer_format_is_skipped() {
+fn an_incomplete_file_is_an_error_but_a_newer_format_is_not() {
     let dir = tempfile::tempdir().unwrap();
     let owed = OwedWrites::new(dir.path());
     owed.keep(&publication("a")).unwrap();

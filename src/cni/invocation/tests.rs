@@ -51,16 +51,16 @@ const CHAIN: &str = r#"{"name":"x","cniVersion":"1.1.0","plugins":[
   {"type":"portmap","capabilities":{"portMappings":true}}]}"#;
 
 // clause: CNI-1.1.0 §3 derive
-// clause: CNI-1.1.0 §3 inserted: cniVersion and name
-// clause: CNI-1.1.0 §3 capabilities: not passed on
-// clause: CNI-1.1.0 §3 runtimeConfig: capabilities that are declared and given
-// clause: CNI-1.1.0 §3 declared capabilities: and no others
+// clause: CNI-1.1.0 §3 inserted: Jackfield inserts cniVersion and name
+// clause: CNI-1.1.0 §3 capabilities: a plugin does not get the key capabilities
+// clause: CNI-1.1.0 §3 runtimeConfig: a plugin gets the capabilities that it declares
+// clause: CNI-1.1.0 §3 declared capabilities: a plugin gets no capability that it does not declare
 // clause: CNI-1.1.0 §3 first prevResult
-// clause: CNI-1.1.0 §1 pass-through: every byte of them
-// clause: CNI-1.1.0 §1 preserve: every byte of them
-// clause: NPWG-1.3 §7.1 inject: cniVersion and name
+// clause: CNI-1.1.0 §1 pass-through: every byte of a value is passed on
+// clause: CNI-1.1.0 §1 preserve: every byte of a value is preserved
+// clause: NPWG-1.3 §7.1 inject: Jackfield injects cniVersion and name
 #[test]
-fn each_plugin_gets_its_own_configuration_as_the_specification_shows_it() {
+fn each_plugin_gets_the_configuration_that_the_specification_shows() {
     let chain = plugins(CHAIN);
     let mut call = Case::default();
     call.capability_args
@@ -84,9 +84,9 @@ fn each_plugin_gets_its_own_configuration_as_the_specification_shows_it() {
     );
 }
 
-// clause: CNI-1.1.0 §1 reserved keys: never taken from a definition
+// clause: CNI-1.1.0 §1 reserved keys: a definition cannot set a reserved key
 #[test]
-fn keys_of_the_runtime_are_not_taken_from_a_definition() {
+fn a_definition_cannot_set_keys_of_the_runtime() {
     let single = plugins(
         r#"{"type":"a","Name":"mine","CNIVERSION":"0.3.1","cniVersions":["1.0.0"],"capabilities":{"mac":true},"runtimeConfig":{"mac":"x"},"prevReſult":{},"cni.dev/attachments":[],"CNI.dev/x":1,"cni.devx":2,"disableCheck":true}"#,
     );
@@ -97,11 +97,11 @@ fn keys_of_the_runtime_are_not_taken_from_a_definition() {
     );
 }
 
-// clause: NPWG-1.3 §4.1.2.1.6.2 priority: the pod's come before the definition's
+// clause: NPWG-1.3 §4.1.2.1.6.2 priority: arguments of the pod override those of the definition
 // clause: NPWG-1.3 §4.1.2.1.6.2 args
 // clause: NPWG-1.3 §4.1.2.1.6 passed
 #[test]
-fn the_pods_arguments_win_key_by_key() {
+fn arguments_of_the_pod_override_arguments_of_the_definition() {
     let table = [
         (
             r#""args":{"cni":{"a":1,"b":{"x":1}},"other":2},"#,
@@ -163,9 +163,9 @@ fn an_injected_key_replaces_the_key_of_the_definition() {
     );
 }
 
-// clause: CNI-1.1.0 §2 GC valid attachments: containerID and ifname
+// clause: CNI-1.1.0 §2 GC valid attachments: each attachment has a containerID and an ifname
 #[test]
-fn gc_lists_valid_attachments_under_both_keys() {
+fn valid_attachments_are_passed_to_gc_under_both_keys() {
     let plugin = &plugins(r#"{"type":"a"}"#)[0];
     let attachments = vec![ValidAttachment {
         container_id: "c1".parse().unwrap(),
@@ -256,7 +256,7 @@ fn capability_values_keep_their_order_in_a_record() {
 }
 
 #[test]
-fn writing_a_plugins_stdin_takes_linear_time() {
+fn writing_the_stdin_of_a_plugin_takes_linear_time() {
     let object = |count: usize, value: &str| {
         let member = |number: usize| format!(r#""k{number:05}":{value}"#);
         let members: Vec<String> = (0..count).map(member).collect();

@@ -13,7 +13,7 @@ fn raw(text: &str) -> Box<RawValue> {
     RawValue::from_string(text.to_owned()).unwrap()
 }
 
-// clause: CNI-1.1.0 §3 unaltered: all other fields
+// clause: CNI-1.1.0 §3 unaltered: the text of every value stays unchanged
 #[test]
 fn the_text_of_values_stays_unchanged() {
     let text = r#"{"big":9007199254740993,"exact":1.10,"huge":1e400,"tiny":-0.0,"esc":"\u00e9\/","nested":{"b": 1 ,"a":[ ]},"a\"b":null,"big":1}"#;
@@ -23,7 +23,7 @@ fn the_text_of_values_stays_unchanged() {
 }
 
 #[test]
-fn keys_are_found_as_go_finds_them() {
+fn keys_are_looked_up_as_in_go() {
     let table = [
         (r#"{"type":"a"}"#, Some(r#""a""#)),
         (r#"{"TYPE":"a"}"#, Some(r#""a""#)),
@@ -54,7 +54,7 @@ fn keys_are_found_as_go_finds_them() {
 }
 
 #[test]
-fn set_is_case_sensitive_and_remove_ignores_case() {
+fn setting_a_key_is_case_sensitive_but_removing_is_not() {
     let mut config = object(r#"{"a":1,"A":2,"b":3,"a":4}"#);
     config.set("a", raw("5.0"));
     assert_eq!(config.to_string(), r#"{"a":5.0,"A":2,"b":3}"#);
@@ -67,7 +67,7 @@ fn set_is_case_sensitive_and_remove_ignores_case() {
 }
 
 #[test]
-fn a_wrong_type_names_key_and_value() {
+fn an_error_about_a_wrong_type_quotes_key_and_value() {
     let config = object(r#"{"Mtu":"big","name":"net","none":null}"#);
     assert_eq!(
         config.read::<String>("name").unwrap().as_deref(),
@@ -107,7 +107,7 @@ fn each_invalid_object_has_its_own_message() {
 }
 
 #[test]
-fn depth_is_limited_without_using_the_stack() {
+fn deep_nesting_is_refused_without_using_the_stack() {
     let nested = |open: &str, close: &str, levels: usize| {
         format!("{{\"a\":{}1{}}}", open.repeat(levels), close.repeat(levels))
     };
@@ -178,12 +178,12 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_panic(bytes in prop::collection::vec(any::<u8>(), 0..64)) {
+    fn parsing_bytes_never_panics(bytes in prop::collection::vec(any::<u8>(), 0..64)) {
         let _ = RawObject::parse(&bytes);
     }
 
     #[test]
-    fn no_text_of_brackets_panics(text in "[\\[\\]{}\":,a0\\\\ ]{0,64}") {
+    fn parsing_brackets_never_panics(text in "[\\[\\]{}\":,a0\\\\ ]{0,64}") {
         if let Ok(parsed) = RawObject::parse(text.as_bytes()) {
             prop_assert!(serde_json::from_str::<Value>(&parsed.to_string()).is_ok());
         }
@@ -198,7 +198,7 @@ proptest! {
 }
 
 #[test]
-fn an_error_quotes_a_bounded_text() {
+fn a_long_text_is_shortened_in_an_error() {
     let long = format!(r#"{{"name":"{}"}}"#, "x".repeat(100_000));
     let of_key = object(&long).read::<u32>("name").unwrap_err();
     let of_text = serde_json::from_str::<u32>(&format!("{:?}", "x".repeat(100_000)));

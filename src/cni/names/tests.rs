@@ -2,8 +2,8 @@ use proptest::prelude::*;
 
 use super::*;
 
-// clause: CNI-1.1.0 §2 container ID: alphanumeric first, then alphanumeric, '_', '.', '-'
-// clause: CNI-1.1.0 §1 name: alphanumeric first, then alphanumeric, '_', '.', '-'
+// clause: CNI-1.1.0 §2 container ID: an ID begins with a letter or digit; '_', '.' and '-' may follow
+// clause: CNI-1.1.0 §1 name: a name begins with a letter or digit; '_', '.' and '-' may follow
 #[test]
 fn container_ids_and_network_names_have_only_safe_characters() {
     let table = [
@@ -34,7 +34,7 @@ fn container_ids_and_network_names_have_only_safe_characters() {
     }
 }
 
-// clause: NPWG-1.3 §4.1.2.1.5 valid: a Linux kernel interface name
+// clause: NPWG-1.3 §4.1.2.1.5 valid: the Linux kernel accepts the name
 // clause: CNI-1.1.0 §2 interface name
 #[test]
 fn an_interface_name_is_valid_for_the_kernel() {
@@ -71,10 +71,10 @@ fn an_interface_name_is_valid_for_the_kernel() {
     }
 }
 
-// clause: CNI-1.1.0 §1 type: no characters that file paths disallow
-// clause: CNI-1.1.0 §1 ipam type: the same rule
+// clause: CNI-1.1.0 §1 type: a type has no characters that file paths disallow
+// clause: CNI-1.1.0 §1 ipam type: an IPAM type has no characters that file paths disallow
 #[test]
-fn a_plugin_type_cannot_leave_its_directory() {
+fn a_plugin_type_cannot_be_a_path() {
     let table = [
         ("bridge", true),
         ("host-local", true),
@@ -95,7 +95,7 @@ fn a_plugin_type_cannot_leave_its_directory() {
 }
 
 #[test]
-fn an_error_names_kind_value_and_rule_in_one_line() {
+fn an_error_about_a_name_includes_the_rule() {
     let error = "a\nb".parse::<InterfaceName>().unwrap_err();
     assert_eq!(
         error.to_string(),
@@ -107,7 +107,7 @@ fn an_error_names_kind_value_and_rule_in_one_line() {
 
 proptest! {
     #[test]
-    fn whatever_is_accepted_reads_back(text in "\\PC{0,20}|[a-z0-9._-]{1,20}") {
+    fn every_valid_name_reads_back_unchanged(text in "\\PC{0,20}|[a-z0-9._-]{1,20}") {
         if let Ok(name) = text.parse::<ContainerId>() {
             prop_assert_eq!(name.to_string(), text.as_str());
         }

@@ -68,7 +68,7 @@ fn a_configuration_is_read_as_the_reference_library_reads_it() {
 }
 
 #[test]
-fn a_text_that_parsers_read_differently_is_refused() {
+fn an_ambiguous_configuration_is_refused() {
     let table = [
         (
             r#"{"type":"macvlan","ipam":{"type":"host-local"},"ipam":{}}"#,
@@ -104,7 +104,7 @@ fn a_text_that_parsers_read_differently_is_refused() {
 
 /// Multus looks for `type` first, and passes the whole object to the plugin.
 #[test]
-fn a_configuration_with_type_and_plugins_is_a_single_plugin() {
+fn a_configuration_with_the_key_type_is_a_single_plugin() {
     let types = |text: &str| -> Vec<String> {
         let config = NetworkConfig::parse(text.as_bytes()).unwrap();
         assert_eq!(
@@ -182,12 +182,12 @@ fn each_invalid_configuration_has_a_message_and_a_code() {
 
 proptest! {
     #[test]
-    fn no_text_panics(text in "[{}\\[\\]\":,a-z0. ]{0,48}|\\PC{0,24}") {
+    fn parsing_a_configuration_never_panics(text in "[{}\\[\\]\":,a-z0. ]{0,48}|\\PC{0,24}") {
         let _ = NetworkConfig::parse(text.as_bytes());
     }
 
     #[test]
-    fn whatever_is_read_reads_back(
+    fn every_valid_configuration_reads_back_unchanged(
         name in "[a-z][a-z0-9-]{0,8}",
         types in prop::collection::vec("[a-z]{1,8}", 1..5),
         version in prop::sample::select(Version::ALL.to_vec()),

@@ -6,10 +6,10 @@ fn plugin(text: &str) -> Result<PluginConfig, PluginConfigError> {
     PluginConfig::new(RawObject::parse(text.as_bytes()).unwrap())
 }
 
-// clause: CNI-1.1.0 §1 type: required
-// clause: CNI-1.1.0 §3 declared capabilities: those that are true
+// clause: CNI-1.1.0 §1 type: every plugin has a type
+// clause: CNI-1.1.0 §3 declared capabilities: a plugin declares the capabilities that are true
 #[test]
-fn a_plugin_declares_the_capabilities_that_are_true() {
+fn only_capabilities_set_to_true_are_declared() {
     let plugin = plugin(
         r#"{"type":"bridge","ipam":{"type":"host-local"},"capabilities":{"mac":true,"ips":false,"bandwidth":null,"portMappings":true,"x":true,"x":false}}"#,
     )

@@ -123,9 +123,9 @@ fn limited(mut result: CniResult, version: Version) -> CniResult {
     result
 }
 
-// clause: CNI-1.1.0 §5 ADD: the keys of a result
+// clause: CNI-1.1.0 §5 ADD: a result has the specified keys
 #[test]
-fn the_newest_form_has_every_key() {
+fn a_result_of_the_newest_version_has_every_key() {
     let expected = json!({
         "cniVersion": "1.1.0",
         "interfaces": [
@@ -149,7 +149,7 @@ fn the_newest_form_has_every_key() {
 }
 
 #[test]
-fn older_versions_have_only_their_own_keys() {
+fn a_result_has_no_keys_of_later_versions() {
     let value =
         |version| -> Value { serde_json::from_str(&rich().to_json(version).unwrap()).unwrap() };
     for version in [
@@ -205,7 +205,7 @@ fn a_result_is_converted_between_every_two_versions() {
 }
 
 #[test]
-fn zero_is_not_absent() {
+fn a_zero_value_differs_from_a_missing_key() {
     let zero = r#"{"cniVersion":"1.1.0","interfaces":[{"name":"a","mtu":0}],"ips":[{"address":"10.0.0.1/8","interface":0}],"routes":[{"dst":"0.0.0.0/0","priority":0,"table":0,"scope":0}]}"#;
     let absent = r#"{"cniVersion":"1.1.0","interfaces":[{"name":"a"}],"ips":[{"address":"10.0.0.1/8"}],"routes":[{"dst":"0.0.0.0/0"}]}"#;
     let zero = parse(zero, Version::V1_1_0);
@@ -365,7 +365,7 @@ fn the_first_interface_in_a_sandbox_belongs_to_the_attachment() {
 }
 
 #[test]
-fn a_record_contains_the_newest_form() {
+fn a_result_is_recorded_in_the_newest_version() {
     let text = serde_json::to_string(&rich()).unwrap();
     assert_eq!(text, rich().to_json(Version::V1_1_0).unwrap());
     assert_eq!(serde_json::from_str::<CniResult>(&text).unwrap(), rich());
@@ -463,7 +463,7 @@ proptest! {
     }
 
     #[test]
-    fn no_text_panics(text in "[{}\\[\\]\":,a-z0-9./ ]{0,48}|\\PC{0,24}") {
+    fn parsing_a_result_never_panics(text in "[{}\\[\\]\":,a-z0-9./ ]{0,48}|\\PC{0,24}") {
         let _ = CniResult::parse(text.as_bytes(), Version::V1_1_0);
         let _ = CniResult::parse(text.as_bytes(), Version::V0_1_0);
     }

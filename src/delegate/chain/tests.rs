@@ -127,7 +127,7 @@ fn result(text: &str) -> CniResult {
 }
 
 // clause: CNI-1.1.0 §3 add order
-// clause: CNI-1.1.0 §3 prevResult: of the plugin before
+// clause: CNI-1.1.0 §3 prevResult: each plugin gets the result of the previous plugin
 #[test]
 fn an_add_hands_each_result_to_the_next_plugin() {
     let script = Script::answering([Ok(ONE), Ok(TWO), Ok(TWO)]);
@@ -159,7 +159,7 @@ fn an_add_hands_each_result_to_the_next_plugin() {
     assert_eq!(script.calls.borrow()[0].attachment, Some(attachment));
 }
 
-// clause: CNI-1.1.0 §3 prevResult: of the version that the configuration speaks
+// clause: CNI-1.1.0 §3 prevResult: the result has the version of the configuration
 #[test]
 fn a_previous_result_has_the_cni_version_of_the_configuration() {
     let script = Script::answering([Ok(
@@ -178,7 +178,7 @@ fn a_previous_result_has_the_cni_version_of_the_configuration() {
 // Injects a fault: the second plugin fails.
 // clause: CNI-1.1.0 §3 add halts
 #[test]
-fn an_add_stops_at_the_first_failure_and_names_the_plugin() {
+fn an_add_stops_at_the_first_plugin_that_fails() {
     let script = Script::answering([Ok(ONE), Err(refused(11))]);
     let error = with_chain(&three("1.0.0"), &[], |chain| {
         with_parameters(|parameters| chain.add(&script, parameters, None)).unwrap_err()
@@ -192,7 +192,7 @@ fn an_add_stops_at_the_first_failure_and_names_the_plugin() {
 }
 
 // Injects a fault: the last plugin's binary is missing.
-// clause: CNI-1.1.0 §3 executable: before any of the chain runs
+// clause: CNI-1.1.0 §3 executable: all binaries are looked up before any plugin of the chain runs
 #[test]
 fn an_add_runs_no_plugin_if_a_binary_is_missing() {
     let script = Script::default();
@@ -250,7 +250,7 @@ fn a_del_calls_plugins_in_reverse_with_the_final_result() {
 }
 
 #[test]
-fn a_del_passes_no_previous_result_before_0_4_0_or_without_one() {
+fn a_del_may_run_without_a_previous_result() {
     for (version, given) in [("1.0.0", None), ("0.3.1", Some(result(ONE)))] {
         let script = Script::default();
         with_chain(&three(version), &[], |chain| {
@@ -261,7 +261,7 @@ fn a_del_passes_no_previous_result_before_0_4_0_or_without_one() {
 }
 
 // Injects faults: one binary is missing, and a different plugin fails.
-// clause: CNI-1.1.0 §3 delete halts: deviation, a DEL calls the other plugins too and reports every failure
+// clause: CNI-1.1.0 §3 delete halts: a DEL calls the remaining plugins too and reports every failure
 #[test]
 fn a_del_goes_on_after_failures_and_reports_them_all() {
     let script = Script::answering([Ok(""), Err(refused(5))]);
@@ -298,7 +298,7 @@ fn each_plugin_of_a_del_gets_a_share_of_the_time() {
     assert_eq!(times, [16, 24, 29, 29, 29, 29]);
 }
 
-// clause: CNI-1.1.0 §3 check order: with the final result of the add
+// clause: CNI-1.1.0 §3 check order: each plugin gets the final result of the ADD
 // clause: CNI-1.1.0 §3 check halts
 // clause: CNI-1.1.0 §2 CHECK delegated: a plugin's error is returned
 #[test]
@@ -317,9 +317,9 @@ fn a_check_calls_plugins_in_order_until_one_fails() {
 }
 
 // clause: CNI-1.1.0 §1 disableCheck: no plugin is called
-// clause: CNI-1.1.0 §3 check disabled: success
+// clause: CNI-1.1.0 §3 check disabled: a disabled CHECK succeeds
 #[test]
-fn a_check_calls_no_plugin_before_0_4_0_or_if_disabled() {
+fn an_unsupported_or_disabled_check_calls_no_plugin() {
     let mut disabled = three("1.0.0");
     disabled["disableCheck"] = json!(true);
     for config in [three("0.3.1"), disabled] {
@@ -344,10 +344,10 @@ fn a_check_without_a_recorded_result_fails() {
 
 // Injects a fault: the first plugin fails.
 // clause: CNI-1.1.0 §3 gc goes on
-// clause: CNI-1.1.0 §2 GC forwarded: with the valid attachments
+// clause: CNI-1.1.0 §2 GC forwarded: each plugin gets the valid attachments
 // clause: CNI-1.1.0 §2 GC valid attachments
 #[test]
-fn a_gc_lists_the_valid_attachments_and_goes_on_after_a_failure() {
+fn a_gc_passes_the_valid_attachments_to_every_plugin() {
     let script = Script::answering([Err(refused(100))]);
     let valid = [ValidAttachment {
         container_id: "pod-1".parse().unwrap(),
@@ -366,7 +366,7 @@ fn a_gc_lists_the_valid_attachments_and_goes_on_after_a_failure() {
 // clause: CNI-1.1.0 §1 version: GC and STATUS are new in 1.1.0
 // clause: CNI-1.1.0 §1 disableGC
 #[test]
-fn gc_and_status_need_version_1_1_0_and_gc_can_be_disabled() {
+fn an_unsupported_or_disabled_verb_calls_no_plugin() {
     let script = Script::default();
     with_chain(&three("1.0.0"), &[], |chain| {
         assert_eq!(chain.gc(&script, &[]).unwrap(), Ran::None);
@@ -381,7 +381,7 @@ fn gc_and_status_need_version_1_1_0_and_gc_can_be_disabled() {
 }
 
 // Injects a fault: a plugin is not ready.
-// clause: CNI-1.1.0 §2 STATUS error: with the delegate's code
+// clause: CNI-1.1.0 §2 STATUS error: the error has the code of the delegate
 // clause: CNI-1.1.0 §2 STATUS delegated
 #[test]
 fn a_status_stops_at_the_first_plugin_that_is_not_ready() {

@@ -103,8 +103,8 @@ fn runs(pid: &str) -> bool {
         .is_some_and(|rest| !rest.is_empty() && !rest.starts_with('Z'))
 }
 
-// clause: CNI-1.1.0 §2 parameters: in the environment; configuration on stdin, result on stdout
-// clause: CNI-1.1.0 §3 attachment parameters: always set
+// clause: CNI-1.1.0 §2 parameters: the parameters are in the environment and the configuration is on stdin
+// clause: CNI-1.1.0 §3 attachment parameters: all of the parameters are set
 // clause: CNI-1.1.0 §3 search path: CNI_PATH is handed on
 #[test]
 fn a_plugin_gets_its_parameters_and_its_configuration() {
@@ -135,7 +135,7 @@ fn gc_and_status_set_no_variables_of_an_attachment() {
 }
 
 #[test]
-fn a_plugin_starts_with_default_signals_in_its_own_group_and_without_our_streams() {
+fn a_plugin_is_isolated_from_our_signals_and_streams() {
     // `readlink` must not write to the file directly, because a shell may redirect its own streams
     // before it starts a command.
     let plugin = Plugin::script(
@@ -171,7 +171,7 @@ fn a_plugin_starts_with_default_signals_in_its_own_group_and_without_our_streams
 }
 
 #[test]
-fn a_plugin_inherits_a_lock_that_is_not_close_on_exec() {
+fn a_plugin_inherits_a_lock_without_close_on_exec() {
     let plugin = Plugin::script("ls -l /proc/$$/fd > $DIR/fds");
     let lock = File::create(plugin.path("sandbox.lock")).unwrap();
     fcntl_setfd(&lock, FdFlags::empty()).unwrap();
@@ -365,8 +365,8 @@ fn a_plugin_that_ignores_stdin_may_still_answer() {
 }
 
 // Injects faults: invalid answers.
-// clause: CNI-1.1.0 §2 error document: as a runtime reads it
-// clause: CNI-1.1.0 §2 exit: as a runtime reads it
+// clause: CNI-1.1.0 §2 error document: Jackfield reads the document as a runtime does
+// clause: CNI-1.1.0 §2 exit: Jackfield reads the exit status as a runtime does
 #[test]
 fn each_wrong_answer_has_its_own_message() {
     let table = [
@@ -396,7 +396,7 @@ fn each_wrong_answer_has_its_own_message() {
 
 // Injects faults: a program for another architecture, and a script whose interpreter is missing.
 #[test]
-fn a_binary_that_the_kernel_cannot_start_is_named() {
+fn the_error_names_a_binary_that_cannot_be_started() {
     let foreign = Plugin::of(tempfile::tempdir().unwrap(), b"\x7fELF nonsense", b"");
     let error = foreign.add().unwrap_err().to_string();
     assert!(
@@ -491,7 +491,7 @@ fn ignores_sigchld() {
 
 // clause: CNI-1.1.0 §4 stderr
 #[test]
-fn stderr_of_a_plugin_is_passed_on_up_to_its_cap() {
+fn stderr_of_a_plugin_is_passed_on_up_to_a_limit() {
     let (passed, stdout, stderr) = in_a_process_of_its_own("exec \"$@\"", "writes_to_stderr");
     assert!(passed, "{stdout}");
     let text = String::from_utf8_lossy(&stderr);
@@ -501,7 +501,7 @@ fn stderr_of_a_plugin_is_passed_on_up_to_its_cap() {
 }
 
 #[test]
-#[ignore = "run by stderr_of_a_plugin_is_passed_on_up_to_its_cap"]
+#[ignore = "run by stderr_of_a_plugin_is_passed_on_up_to_a_limit"]
 fn writes_to_stderr() {
     let plugin = Plugin::script("printf '\\033[1mas it is\\n' >&2; echo {}");
     plugin.add().unwrap();
@@ -511,7 +511,7 @@ fn writes_to_stderr() {
 
 // Injects a fault: the runtime keeps our stderr open and never reads it.
 #[test]
-fn a_stderr_without_a_reader_does_not_block() {
+fn writing_to_an_unread_stderr_does_not_block() {
     let start = Instant::now();
     let script = "mkfifo $$.fifo && exec 3<>$$.fifo && rm $$.fifo && exec \"$@\" 2>&3";
     let (passed, stdout, _) = in_a_process_of_its_own(script, "writes_to_stderr");

@@ -180,7 +180,7 @@ fn devices(inventory: &Inventory) -> Vec<String> {
 }
 
 #[test]
-fn a_picture_is_xml_and_shows_each_device_once() {
+fn a_picture_shows_each_device_once() {
     for inventory in nodes() {
         let usage = usage(inventory);
         let svg = picture("node<1> & \"co\"", inventory, &usage);
@@ -245,7 +245,7 @@ fn each_colour_has_one_meaning() {
 }
 
 #[test]
-fn the_box_of_a_pf_and_the_tooltip_of_a_vf_show_the_product_name() {
+fn a_picture_shows_the_product_name_of_each_function() {
     let inventory = inventory(&fixtures::igb_vfio());
     let svg = picture("node", &inventory, &Usage::default());
     let name = r"Intel Corporation 82576 Gigabit\u{1b}[31m";

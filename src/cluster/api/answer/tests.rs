@@ -89,7 +89,7 @@ fn question(uid: &str) -> Question {
 }
 
 #[test]
-fn a_cached_pod_needs_no_request_for_the_pod() {
+fn a_pod_in_the_cache_is_not_requested_again() {
     let two = CacheAndServer {
         cached: pod("u", "node-a", "x, b/y, x"),
         ..CacheAndServer::default()
@@ -111,7 +111,7 @@ fn a_pod_that_replaced_the_cached_pod_comes_from_the_api_server() {
 }
 
 #[test]
-fn a_wrong_or_missing_pod_is_refused_only_after_a_request_to_the_api_server() {
+fn the_api_server_is_asked_before_a_pod_is_refused() {
     let is_other_pod = |error: &ClusterError| matches!(error, ClusterError::OtherPod { asked, known, .. } if asked == "u" && known == "other");
     let is_other_node = |error: &ClusterError| matches!(error, ClusterError::OtherNode { node, ours, .. } if node == "node-b" && ours == "node-a");
     let is_unknown = |error: &ClusterError| matches!(error, ClusterError::UnknownPod(pod, Place::ApiServer) if pod == "a/web");
@@ -134,7 +134,7 @@ fn a_wrong_or_missing_pod_is_refused_only_after_a_request_to_the_api_server() {
 }
 
 #[test]
-fn annotations_that_came_with_the_call_win_and_claims_are_looked_up_in_the_pods_namespace() {
+fn annotations_in_the_question_override_annotations_in_the_cache() {
     let two = CacheAndServer {
         cached: pod("u", "node-a", "x"),
         ..CacheAndServer::default()

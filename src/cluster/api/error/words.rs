@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn each_error_names_the_request_and_what_to_do() {
+    fn each_error_says_which_request_failed_and_what_to_do() {
         let kubeconfig = |source| ApiError::Kubeconfig("/k".into(), Box::new(source));
         let missing = || io::Error::from(io::ErrorKind::NotFound);
         let file = CredentialsError::File("/t".into(), missing());

@@ -44,7 +44,7 @@ fn a_repeated_key_is_refused_in_every_spelling_and_depth() {
 }
 
 #[test]
-fn names_may_differ_in_case_at_their_path_only() {
+fn only_annotation_names_may_be_equal_except_for_case() {
     let path = ["runtimeConfig", "annotations"];
     let table = [
         (r#"{"runtimeConfig":{"annotations":{"a":1,"A":2}}}"#, true),
@@ -110,7 +110,7 @@ fn values_are_found_under_their_keys_at_every_depth() {
 }
 
 #[test]
-fn a_key_finds_the_object_that_contains_its_list() {
+fn a_key_in_a_list_identifies_the_object_above_the_list() {
     let text =
         r#"{"links":[{"name":1},[{"name":2}],{"x":{"name":3}}],"l":[{"name":4}],"on": true}"#;
     let mut found = Vec::new();
