@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn reading_a_list_fails_at_the_first_element_beyond_its_limit() {
+    fn reading_fails_if_a_list_exceeds_its_limit() {
         let few: Few = serde_json::from_str(r#"{"ids":["a","b","c"]}"#).unwrap();
         assert_eq!(few.ids.len(), 3);
         let error = serde_json::from_str::<Few>(r#"{"ids":["a","b","c","d"]}"#).unwrap_err();
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn long_lists_and_texts_are_cut_and_later_keys_are_read() {
+    fn reading_truncates_long_lists_and_texts() {
         let long = r#"{"ids":["aé bc","b","c"],"names":["x","y"],"counts":{"aaaa":1,"b":2,"c":3},"cause":"abcd"}"#;
         let cut: Cut = serde_json::from_str(long).unwrap();
         assert_eq!(cut.ids, ["aé", "b"]);
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_names_five_elements_and_counts_the_others() {
+    fn a_message_lists_at_most_five_elements() {
         assert_eq!(named(["a", "b"]), "a, b");
         assert_eq!(named(["a"; 7]), "a, a, a, a, a and 2 more");
     }

@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn line_feeds_of_a_delegates_output_are_kept() {
+    fn escaping_keeps_the_line_feeds_in_delegate_output() {
         assert_eq!(lines("a\r\n\u{1b}[2Jb\nc"), "a\n\\u{1b}[2Jb\nc\n");
         assert_eq!(lines("\n\n"), "\n\n");
         assert_eq!(lines(""), "");
