@@ -351,7 +351,7 @@ fn a_definition_without_a_configuration_uses_one_on_disk() {
     );
 }
 
-// clause: NPWG-1.3 §3.4.2: without a name in the configuration, Jackfield adds the definition's name
+// clause: NPWG-1.3 §3.4.2: a configuration without a name gets the definition's name
 // clause: NPWG-1.3 §3.4.3 not required: the configuration may have a different name
 // clause: NPWG-1.3 §5.3.1 name: the status has the definition's name, not the configuration's
 // clause: NPWG-1.3 §5.3.1 namespace
