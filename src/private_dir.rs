@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_real_directory_that_no_other_user_can_write_passes() {
+    fn a_directory_that_another_user_can_write_is_refused() {
         let base = tempfile::tempdir().unwrap();
         let dir = base.path().join("private");
         assert!(check(&dir).is_ok(), "not created yet");

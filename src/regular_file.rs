@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn read_untrusted_follows_no_link() {
+    fn a_link_in_an_untrusted_directory_is_not_followed() {
         let link = |path: &Path| symlink("/proc/self/cmdline", path).unwrap();
         assert_eq!(refusal(link), "a symbolic link");
         let dangling = |path: &Path| symlink("/nonexistent", path).unwrap();

@@ -199,7 +199,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_runtimes_addresses_are_for_the_cluster_network_only() {
+    fn only_the_cluster_network_gets_addresses_from_the_runtime() {
         let runtime = CniArgs::parse("IgnoreUnknown=1;IP=10.10.0.9;MAC=02:00:00:00:00:09;A=1");
         let runtime = runtime.unwrap();
         let mut attachment = Attachment::for_tests(r#"{"cniVersion":"1.0.0","type":"bridge"}"#);

@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn each_plugin_has_its_own_keys_for_the_uplink() {
+    fn the_plugin_type_decides_which_keys_name_the_uplink() {
         let table = [
             (r#""type":"bridge""#, bridge("cni0", 0)),
             (r#""type":"bridge","bridge":"br1""#, bridge("br1", 0)),
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_the_kernel_would_refuse_is_no_uplink() {
+    fn an_invalid_interface_name_is_not_an_uplink() {
         for name in ["a/b", "longer-than-the-kernel-takes", "../x", " "] {
             let bridge = format!(r#""type":"bridge","bridge":"{name}""#);
             assert_eq!(uplink(None, &bridge), Uplink::Unknown, "{name}");

@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn the_file_gets_only_lines_up_to_its_level() {
+    fn debug_lines_are_omitted_at_level_verbose() {
         let dir = tempfile::tempdir().unwrap();
         let log = log(dir.path(), Level::Verbose);
         log.write(Level::Debug, || "too much".into());
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_very_large_size_does_not_overflow() {
+    fn a_very_large_size_limit_does_not_overflow() {
         let dir = tempfile::tempdir().unwrap();
         let mut log = log(dir.path(), Level::Error);
         log.rotation.max_size = u64::MAX / MEGABYTE + 2;

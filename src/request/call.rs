@@ -183,7 +183,7 @@ mod tests {
 
     // clause: CNI-1.1.0 §2 parameters: CNI_COMMAND names the operation
     #[test]
-    fn a_verb_is_upper_case_and_known() {
+    fn an_unknown_or_lower_case_verb_is_refused() {
         for verb in ["add", "", "ATTACH", "GET"] {
             let error = read(&[("CNI_COMMAND", verb)]).unwrap_err();
             assert_eq!(error, EnvironmentError::Verb(verb.to_owned()));
@@ -191,8 +191,8 @@ mod tests {
         }
     }
 
-    // clause: CNI-1.1.0 §5 code 4: every missing variable
-    // clause: CNI-1.1.0 §2 environment: what is required
+    // clause: CNI-1.1.0 §5 code 4: the message names every missing variable
+    // clause: CNI-1.1.0 §2 environment: ADD requires every variable
     #[test]
     fn every_missing_variable_is_named() {
         let error = read(&[("CNI_COMMAND", "ADD"), ("CNI_PATH", "/x")]).unwrap_err();
@@ -205,7 +205,7 @@ mod tests {
 
     // clause: CNI-1.1.0 §2 environment: CNI_NETNS is optional for DEL
     #[test]
-    fn a_del_needs_no_netns_and_an_empty_netns_is_none() {
+    fn del_treats_an_empty_netns_as_absent() {
         let call = read(&[
             ("CNI_COMMAND", "DEL"),
             ("CNI_CONTAINERID", "c1"),
@@ -217,9 +217,9 @@ mod tests {
         assert_eq!(call.netns, None);
     }
 
-    // clause: CNI-1.1.0 §2 environment: STATUS needs nothing
+    // clause: CNI-1.1.0 §2 environment: STATUS needs no variable of an attachment
     #[test]
-    fn a_status_needs_nothing_and_tolerates_empty_variables() {
+    fn status_accepts_missing_and_empty_variables() {
         for extra in [
             &[][..],
             &[
@@ -235,8 +235,8 @@ mod tests {
         }
     }
 
-    // clause: CNI-1.1.0 §2 container ID: an impossible one is refused
-    // clause: CNI-1.1.0 §2 interface name: an impossible one is refused
+    // clause: CNI-1.1.0 §2 container ID: Jackfield refuses an invalid container ID
+    // clause: CNI-1.1.0 §2 interface name: Jackfield refuses an invalid interface name
     #[test]
     fn impossible_names_are_refused_with_code_4() {
         for (index, value) in [

@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_that_cannot_match_is_refused_with_key_value_and_remedy() {
+    fn a_value_that_can_match_nothing_is_refused() {
         let namespace = "it is not a valid namespace; write the name of a namespace";
         let plugin = r#"it is not a plugin; write the type of a plugin, such as "macvlan""#;
         let definition = r#"it is not a definition; write it as "namespace/name""#;

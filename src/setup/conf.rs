@@ -1,10 +1,10 @@
 //! Jackfield's own configuration, which the runtime reads: a configuration list whose first plugin
 //! is Jackfield.
 //!
-//! The configuration is a list for two reasons. libcni ignores `cniVersions` in the configuration
-//! of a single plugin. libcni would use only `cniVersion`, 1.0.0, which has no STATUS and no GC.
-//! Other programs, such as Istio, append their plugins to the first list in the runtime's
-//! directory.
+//! The configuration is a list for two reasons. First, libcni ignores `cniVersions` in the
+//! configuration of a single plugin, and would use only `cniVersion`, 1.0.0, which has no STATUS
+//! and no GC. Second, other programs, such as Istio, append their plugins to the first list in the
+//! runtime's directory.
 
 use std::path::Path;
 

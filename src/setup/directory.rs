@@ -245,7 +245,7 @@ mod tests {
 
     // clause: NPWG-1.3 §6.1 readiness: Jackfield and Multus do not count as the cluster network
     #[test]
-    fn the_cluster_network_is_the_first_that_is_neither_ours_nor_multus() {
+    fn jackfield_and_multus_do_not_count_as_the_cluster_network() {
         let files = [
             ("00-jackfield.conflist", OURS),
             ("00-multus.conf", r#"{"name":"m","type":"multus-shim"}"#),
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_first_file_is_no_network_and_hides_later_files() {
+    fn a_broken_first_file_hides_later_networks() {
         use ConfFileProblem as P;
         type IsExpected = fn(&P) -> bool;
         let is_problem: [(&str, IsExpected); 5] = [
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_compared_byte_by_byte_as_runtimes_do() {
+    fn file_names_are_compared_byte_by_byte() {
         let read = directory(&[
             ("000-x.conf", BRIDGE),
             ("00-x.conf", BRIDGE),

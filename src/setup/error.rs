@@ -374,7 +374,7 @@ mod tests {
     use crate::diagnostic;
 
     #[test]
-    fn a_line_names_object_problem_and_remedy() {
+    fn a_message_contains_the_object_the_problem_and_the_remedy() {
         let io = |kind| SetupError::io("/a".as_ref(), "written", io::Error::from(kind));
         let lines = [
             (

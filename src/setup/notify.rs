@@ -157,7 +157,7 @@ mod tests {
     use crate::setup::install_lock::InstallLock;
 
     #[test]
-    fn a_change_ends_the_wait_even_in_a_directory_that_was_created_again() {
+    fn a_change_in_a_recreated_directory_ends_the_wait() {
         let dir = tempfile::tempdir().unwrap();
         let watched = dir.path().join("net.d");
         std::fs::create_dir(&watched).unwrap();

@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ipoib_address_is_known_by_its_port() {
+    fn ipoib_addresses_match_if_their_port_guids_match() {
         let expected = parse(PORT_A).unwrap();
         assert!(is(&octets(PORT_A), expected));
         assert!(is(&octets(RESTARTED), expected));
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mac_address_must_match_in_all_octets_but_not_in_letter_case() {
+    fn mac_addresses_match_whatever_the_letter_case() {
         let expected = parse("02:00:5E:00:00:AA").unwrap();
         assert!(is(&[2, 0, 0x5e, 0, 0, 0xaa], expected));
         assert!(!is(&[2, 0, 0x5e, 0, 0, 0xab], expected));

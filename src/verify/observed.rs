@@ -134,9 +134,9 @@ mod tests {
 
     const LONG: Duration = Duration::from_secs(60);
 
-    // clause: CNI-1.1.0 §2 CHECK at once: duplicate address detection is waited for
+    // clause: CNI-1.1.0 §2 CHECK at once: CHECK waits for duplicate address detection
     #[test]
-    fn dad_of_a_requested_address_ends_before_observe_returns() {
+    fn observe_waits_for_dad_of_a_requested_address() {
         for settled in [false, true] {
             let fake = FakeLinks {
                 links: vec![link(3, "net1")],

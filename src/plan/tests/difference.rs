@@ -158,7 +158,7 @@ fn a_new_network_gets_a_device_that_no_attachment_uses() {
 }
 
 #[test]
-fn restrictions_and_unique_names_apply_to_new_networks() {
+fn the_checks_of_an_add_apply_to_new_networks() {
     let recorded = attached("a@x");
     let taken = compare(&recorded, &running("a@x,b@eth0"));
     assert!(matches!(

@@ -72,7 +72,7 @@ fn a_plan_that_exceeds_its_deadline_asks_for_a_retry() {
 }
 
 #[test]
-fn an_annotation_with_a_value_beyond_its_limit_is_invalid() {
+fn an_annotation_with_too_many_values_is_invalid() {
     let list = |count: usize, element: &str| vec![element; count].join(",");
     let args = |count: usize| {
         let keys: Vec<String> = (0..count)

@@ -34,7 +34,7 @@ fn a_key_that_is_null_gets_its_default() {
 }
 
 #[test]
-fn appended_plugins_stay_when_the_cluster_network_changes() {
+fn a_new_cluster_network_keeps_appended_plugins() {
     let istio = object(
         r#"{"name":"jackfield","cniVersion":"1.0.0","plugins":[
             {"type":"jackfield","clusterNetwork":"/a"},{"type":"istio-cni","n":1e400}]}"#,

@@ -164,7 +164,7 @@ mod tests {
     use crate::setup::doctor::{Check, Diagnosis};
 
     #[test]
-    fn an_invalid_value_has_a_separate_remedy() {
+    fn finding_and_remedy_of_an_invalid_value_are_separate() {
         let value = NodeConfigError::Value {
             key: "verify".to_owned(),
             value: "7".to_owned(),

@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn every_check_counts_its_findings_even_if_there_are_none() {
+    fn a_check_without_findings_reports_zero() {
         let mut diagnosis = Diagnosis::new("n");
         diagnosis.of(Check::Owed).add_problem("/a", &Full);
         diagnosis.of(Check::Owed).add_problem("/b", &Full);

@@ -44,7 +44,7 @@ fn text(manifest: &Manifest, place: &HostPaths) -> Vec<u8> {
 }
 
 #[test]
-fn golden_manifest() {
+fn golden_manifest_is_current() {
     let dir = tempfile::tempdir().unwrap();
     let place = place(dir.path());
     let written = text(&example(&place), &place);
@@ -52,7 +52,7 @@ fn golden_manifest() {
 }
 
 #[test]
-fn golden_manifest_of_the_previous_release() {
+fn golden_manifest_of_the_previous_release_is_readable() {
     let dir = tempfile::tempdir().unwrap();
     let place = place(dir.path());
     make_folder(&folder(&place)).unwrap();

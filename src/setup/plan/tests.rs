@@ -57,7 +57,7 @@ fn a_fresh_node_gets_our_file_before_the_cluster_network() {
 
 // clause: NPWG-1.3 §6.1.2: our configuration sorts before the cluster network's configuration
 #[test]
-fn our_file_gets_a_name_that_comes_first_or_the_error_names_the_first_file() {
+fn our_file_gets_a_name_that_sorts_first() {
     for (other, name) in [
         ("00-multi.conf", "00-jackfield.conflist"),
         ("00-aws.conf", "0-jackfield.conflist"),
@@ -101,7 +101,7 @@ fn without_a_network_the_installer_waits() {
 }
 
 #[test]
-fn a_named_file_must_contain_a_network() {
+fn the_installer_waits_for_the_file_of_the_cluster_network() {
     let named = |network: &str| ours(network);
     let files = |ours: &'_ str, text: &'static str| {
         [
@@ -146,7 +146,7 @@ fn a_named_file_must_contain_a_network() {
 }
 
 #[test]
-fn multus_before_our_file_is_refused_and_multus_after_it_is_ignored() {
+fn multus_is_refused_only_if_its_file_sorts_before_ours() {
     let error = planned(&[("00-multus.conf", MULTUS), ("10-b.conf", BRIDGE)], None).unwrap_err();
     assert!(matches!(error, SetupError::Multus { .. }), "{error}");
     let ours = ours("/10-b.conf");
@@ -207,7 +207,7 @@ fn a_renamed_configuration_comes_back_with_all_its_keys() {
 }
 
 #[test]
-fn our_configuration_uses_the_first_network_and_the_installer_waits_without_one() {
+fn our_configuration_follows_the_first_network_in_the_directory() {
     let ours = ours("/10-b.conf");
     let name = Some("00-jackfield.conflist");
     let here = ("00-jackfield.conflist", ours.as_str());

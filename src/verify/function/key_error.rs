@@ -80,7 +80,7 @@ mod tests {
     use crate::cni::NetworkConfig;
 
     #[test]
-    fn an_error_names_key_value_problem_and_remedy() {
+    fn a_message_contains_the_key_and_a_remedy() {
         let config = br#"{"cniVersion":"1.0.0","name":"n","type":"sriov","spoofchk":"yes","vlanQoS":3,"min_tx_rate":200}"#;
         let config = NetworkConfig::parse(config).unwrap();
         let plugin = &config.plugins()[0];

@@ -153,7 +153,7 @@ mod tests {
 
     /// Includes keys in another case, which Go accepts.
     #[test]
-    fn vf_admin_state_that_plugins_read_as_written_is_accepted() {
+    fn vf_settings_that_plugins_read_correctly_are_accepted() {
         for keys in [
             "",
             r#","spoofchk":"on","trust":"off","link_state":"auto""#,
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn vf_admin_state_that_a_plugin_would_misread_is_refused() {
+    fn vf_settings_that_a_plugin_would_misread_are_refused() {
         for (key, values) in [
             (
                 "spoofchk",

@@ -35,14 +35,14 @@ fn lines(intended: &IntendedFunction, found: &VfState) -> Vec<String> {
 }
 
 #[test]
-fn vf_admin_state_that_matches_the_definition_has_no_finding() {
+fn vf_settings_that_match_the_definition_have_no_finding() {
     let keys = r#","mac":"02:11:22:33:44:55","vlan":100,"vlanQoS":3,"vlanProto":"802.1q",
         "spoofchk":"off","trust":"on","link_state":"enable","max_tx_rate":200,"min_tx_rate":0"#;
     assert_eq!(lines(&intended(keys), &seen()), [""; 0]);
 }
 
 #[test]
-fn vf_admin_state_is_listed_before_add() {
+fn vf_settings_are_listed_one_by_one() {
     let keys = r#","vlan":100,"vlanQoS":3,"spoofchk":"off","max_tx_rate":200"#;
     let lines = ["max_tx_rate 200", "spoofchk off", "vlan 100 qos 3"];
     assert!(intended(keys).lines().eq(lines));
@@ -50,7 +50,7 @@ fn vf_admin_state_is_listed_before_add() {
 }
 
 #[test]
-fn vf_admin_state_without_a_key_is_not_checked() {
+fn vf_settings_without_a_key_are_not_verified() {
     assert!(intended("").is_empty());
     assert_eq!(lines(&intended(""), &seen()), [""; 0]);
     let others = r#","vlan":5,"mac":"02:00:00:00:00:01""#;
@@ -62,7 +62,7 @@ fn vf_admin_state_without_a_key_is_not_checked() {
 }
 
 #[test]
-fn vf_admin_state_that_differs_is_named_key_by_key() {
+fn each_vf_setting_that_differs_has_a_finding() {
     let table = [
         (
             r#","mac":"02:11:22:33:44:66""#,
@@ -91,7 +91,7 @@ fn vf_admin_state_that_differs_is_named_key_by_key() {
 }
 
 #[test]
-fn vf_admin_state_that_the_driver_does_not_report_is_skipped() {
+fn vf_settings_that_the_driver_does_not_report_are_skipped() {
     let all = r#","mac":"02:00:00:00:00:01","vlan":1,"spoofchk":"on","trust":"off",
         "link_state":"disable","min_tx_rate":1,"max_tx_rate":1,"guid":"02:00:00:00:00:00:00:05""#;
     assert_eq!(lines(&intended(all), &VfState::default()), [""; 0]);
@@ -122,7 +122,7 @@ fn vf_node_guid_and_port_guid_must_be_the_requested_guid() {
 }
 
 #[test]
-fn vf_mac_that_the_pod_requests_overrides_the_definitions_mac() {
+fn a_requested_mac_overrides_the_mac_in_the_definition() {
     let requested = Requested {
         mac: Some(RequestedMac::Ethernet("02:11:22:33:44:55".parse().unwrap())),
         ..Requested::default()

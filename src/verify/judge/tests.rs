@@ -186,7 +186,7 @@ fn an_attachment_as_intended_has_no_finding() {
 }
 
 #[test]
-fn a_request_or_a_result_decides_the_weight_of_a_missing_interface() {
+fn a_missing_interface_is_a_finding_if_something_requires_it() {
     let line = "it is not in the pod";
     let table = [
         (Asked::default(), None),
@@ -207,7 +207,7 @@ fn a_request_or_a_result_decides_the_weight_of_a_missing_interface() {
     }
 }
 
-// clause: CNI-1.1.0 §2 ADD creates: the interface is called CNI_IFNAME
+// clause: CNI-1.1.0 §2 ADD creates: the interface has the name in CNI_IFNAME
 #[test]
 fn the_interface_must_have_the_name_cni_ifname() {
     let alias = link_with(|link| link.name = "eth7".to_owned());
@@ -248,7 +248,7 @@ fn link_must_be_up_and_should_have_a_carrier() {
 }
 
 #[test]
-fn vfio_and_vhost_need_a_matching_result_but_no_interface() {
+fn without_an_interface_verification_uses_the_result_of_the_delegate() {
     let user = |asked: Asked| Asked {
         in_user_space: true,
         ..asked

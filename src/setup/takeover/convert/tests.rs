@@ -26,7 +26,7 @@ fn converted(
 }
 
 #[test]
-fn a_thin_configuration_keeps_its_keys_and_the_defaults_of_multus() {
+fn a_converted_thin_configuration_keeps_the_defaults_of_multus() {
     let conf = r#"{"cniVersion":"0.3.1","name":"multus-cni-network","type":"multus",
         "clusterNetwork":"cluster-x","kubeconfig":"/etc/cni/net.d/multus.d/multus.kubeconfig",
         "retryDeleteOnError":true,"isGateway":true,"GlobalNamespaces":"a,b","logLevel":"debug"}"#;
@@ -53,7 +53,7 @@ fn a_thin_configuration_keeps_its_keys_and_the_defaults_of_multus() {
 }
 
 #[test]
-fn a_thick_configuration_gets_the_daemons_keys_with_paths_on_the_host() {
+fn a_converted_thick_configuration_contains_the_keys_of_the_daemon() {
     let shim = r#"{"cniVersion":"0.3.1","name":"multus-cni-network","type":"multus-shim",
         "clusterNetwork":"/host/etc/cni/net.d/10-a.conflist","daemonSocketDir":"/run/multus",
         "capabilities":{"portMappings":true},"logToStderr":true}"#;
@@ -97,7 +97,7 @@ fn cluster_network_takes_precedence_over_delegates() {
 }
 
 #[test]
-fn delegates_stay_and_later_plugins_follow_jackfield() {
+fn conversion_keeps_delegates_and_later_plugins() {
     for nothing in ["", r#","clusterNetwork":"""#, r#","ClusterNetwork":null"#] {
         let conf = format!(
             r#"{{"name":"m","type":"multus","delegates":[{{"type":"bridge","n":1.10}}]{nothing}}}"#

@@ -3,10 +3,10 @@
 use super::*;
 use crate::cost::linear;
 
-// clause: NPWG-1.3 §4.1.2.1.3 assigned: they are the interface's
-// clause: NPWG-1.0 §4.1.2.1.3.2 assigned: fails where they were not
+// clause: NPWG-1.3 §4.1.2.1.3 assigned: the interface has the requested addresses
+// clause: NPWG-1.0 §4.1.2.1.3.2 assigned: the check fails if an address is missing
 #[test]
-fn ips_in_the_request_must_exist_with_the_requested_prefix() {
+fn requested_ips_must_be_on_the_interface() {
     let table: [(&[&str], &[&str]); 7] = [
         (&["10.1.1.5"], &[]),
         (&["10.1.1.5/24"], &[]),
@@ -35,7 +35,7 @@ fn ips_in_the_request_must_exist_with_the_requested_prefix() {
 }
 
 #[test]
-fn ips_in_the_result_must_exist_with_their_prefix() {
+fn ips_in_the_result_must_be_on_the_interface() {
     let answering = |ips: &str| Asked::nothing(&answer("", ips));
     let part =
         "IP address 10.1.1.5/16 was returned by the delegate, but the interface has 10.1.1.5/24";
@@ -76,7 +76,7 @@ fn dad(failed: bool, tentative: bool, optimistic: bool, carrier: bool) -> Observ
 }
 
 #[test]
-fn dad_is_an_error_with_a_carrier_and_a_warning_without() {
+fn unsuccessful_dad_is_an_error_only_with_a_carrier() {
     let requested = || Asked::ips(&["2001:db8::5"]);
     let answered = || Asked::nothing(&answer("", r#"{"interface":1,"address":"2001:db8::5/64"}"#));
     let failed = "IP address 2001:db8::5/64 is in use by another host";
@@ -106,7 +106,7 @@ fn dad_is_an_error_with_a_carrier_and_a_warning_without() {
 
 /// A privileged pod may have any number of addresses.
 #[test]
-fn thousands_of_addresses_are_compared_in_linear_time_and_listed_in_part() {
+fn thousands_of_addresses_are_compared_in_linear_time() {
     let nets = |count: u32| (0..count).map(|number| std::net::Ipv4Addr::from(0x0b00_0000 + number));
     let many = seen_with(|observed| {
         let one = observed.addresses[0].clone();

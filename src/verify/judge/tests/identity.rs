@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn identity_the_interface_must_be_on_the_allocated_device() {
+fn the_interface_must_belong_to_the_allocated_device() {
     let is = |names: &[&str]| {
         let names = names.iter().map(|name| (*name).to_owned()).collect();
         seen_with(|observed| observed.device = names)
@@ -65,8 +65,8 @@ fn mac_must_match_the_request_and_the_result() {
     expect(&asked(), &none, &[(Demanded, part)]);
 }
 
-// clause: NPWG-1.0 §4.1.2.1.4 valid: an IPoIB address of 20 bytes
-// clause: NPWG-1.3 §4.1.2.1.10 assigned: the lower 8 bytes of the IPoIB address
+// clause: NPWG-1.0 §4.1.2.1.4 valid: a request may be an IPoIB address of 20 bytes
+// clause: NPWG-1.3 §4.1.2.1.10 assigned: the lower 8 bytes of the IPoIB address are the GUID
 #[test]
 fn guid_identifies_an_infiniband_port() {
     let restarted = IPOIB.replacen("00:49", "00:51", 1);
@@ -96,7 +96,7 @@ fn guid_identifies_an_infiniband_port() {
 }
 
 #[test]
-fn identity_the_device_in_the_delegates_result_must_be_the_allocated_device() {
+fn the_device_in_the_result_must_be_the_allocated_device() {
     let answering = |pci: &str| {
         let answer = answer(&format!(r#","pciID":"{pci}""#), "");
         Asked {

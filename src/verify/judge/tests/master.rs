@@ -13,9 +13,9 @@ fn enslaved(permanent: Option<&[u8]>) -> Observed {
     })
 }
 
-// clause: CNI-1.1.0 §2 CHECK later plugin: it may have enslaved the interface
+// clause: CNI-1.1.0 §2 CHECK later plugin: a later plugin may have enslaved the interface
 #[test]
-fn below_a_later_attachment_the_permanent_address_counts() {
+fn verification_of_an_enslaved_interface_uses_its_permanent_address() {
     let asked = || Asked::mac("02:00:00:00:00:01");
     let ours: &[u8] = &[2, 0, 0, 0, 0, 1];
     let other: &[u8] = &[2, 0, 0, 0, 0, 7];
