@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn golden_adopted_is_unchanged() {
+    fn golden_adoption_marker_is_unchanged() {
         let dir = tempfile::tempdir().unwrap();
         let journal = Journal::new(dir.path());
         journal.mark_adopted(&key("c1")).unwrap();
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn golden_adopted_of_the_previous_release_is_read() {
+    fn golden_adoption_marker_of_the_previous_release_is_read() {
         let dir = tempfile::tempdir().unwrap();
         fs::create_dir(dir.path().join("adopted")).unwrap();
         let text = golden::previous("adopted.json");

@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn golden_owed_is_unchanged() {
+    fn golden_owed_detachment_is_unchanged() {
         let dir = tempfile::tempdir().unwrap();
         let journal = Journal::new(dir.path());
         let owed = example();
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn golden_owed_of_the_previous_release_is_read() {
+    fn golden_owed_detachment_of_the_previous_release_is_read() {
         let dir = tempfile::tempdir().unwrap();
         let journal = Journal::new(dir.path());
         fs::create_dir(dir.path().join("owed")).unwrap();
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn many_detachments_that_wait_do_not_hide_one_that_is_due() {
+    fn waiting_detachments_do_not_hide_one_that_is_due() {
         let dir = tempfile::tempdir().unwrap();
         let journal = Journal::new(dir.path());
         fs::create_dir(dir.path().join("owed")).unwrap();
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_set_back_delays_no_retry_beyond_the_longest_wait() {
+    fn setting_the_clock_back_delays_no_retry_beyond_the_longest_wait() {
         let owed = Owed {
             key: key("c"),
             attempts: 1,

@@ -106,7 +106,7 @@ mod tests {
         }
 
         #[test]
-        fn a_cut_off_first_line_differs_from_a_whole_and_a_damaged_line(
+        fn an_incomplete_first_line_is_told_apart_from_a_damaged_one(
             json in proptest::collection::vec(any::<u8>(), 0..60),
             cut in any::<proptest::sample::Index>(),
         ) {

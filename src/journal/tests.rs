@@ -27,7 +27,7 @@ fn files(dir: &Path) -> Vec<String> {
 }
 
 #[test]
-fn a_record_with_an_incomplete_header_is_cut_off_and_can_be_removed() {
+fn a_record_with_an_incomplete_header_can_be_removed() {
     let dir = tempfile::tempdir().unwrap();
     let journal = Journal::new(dir.path());
     journal.begin(&header()).unwrap();
@@ -47,7 +47,7 @@ fn a_record_with_an_incomplete_header_is_cut_off_and_can_be_removed() {
 }
 
 #[test]
-fn a_directory_that_others_can_write_is_refused() {
+fn a_directory_that_other_users_can_write_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let journal = Journal::new(dir.path());
     for exposed in [dir.path(), &dir.path().join("sandboxes")] {
@@ -68,7 +68,7 @@ fn a_directory_that_others_can_write_is_refused() {
 
 /// The agent has root's user ID, so it could use a descriptor to reopen a file of root for writing.
 #[test]
-fn a_lent_record_can_be_synced_and_no_longer_belongs_to_root() {
+fn a_record_lent_to_the_agent_can_be_synced_but_not_written() {
     let dir = tempfile::tempdir().unwrap();
     let journal = Journal::new(dir.path());
     journal.begin(&header()).unwrap();

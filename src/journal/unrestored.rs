@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn golden_unrestored_is_unchanged() {
+    fn golden_unrestored_device_is_unchanged() {
         let dir = tempfile::tempdir().unwrap();
         Journal::new(dir.path())
             .keep_unrestored(&example())

@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn every_device_on_record_is_listed_with_pod_network_and_interface() {
+    fn every_device_on_record_is_listed_with_its_user() {
         let dir = tempfile::tempdir().unwrap();
         let journal = Journal::new(dir.path());
         assert_eq!(journal.device_users().unwrap(), []);

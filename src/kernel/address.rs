@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn our_end_of_a_point_to_point_link_is_the_address() {
+    fn the_address_on_a_point_to_point_link_is_the_local_one() {
         let ours: IpAddr = "10.0.0.1".parse().unwrap();
         let theirs: IpAddr = "10.0.0.2".parse().unwrap();
         for attributes in [
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_without_an_address_or_with_an_impossible_prefix_is_none() {
+    fn a_message_without_a_valid_address_is_ignored() {
         let ip = AddressAttribute::Address("10.0.0.1".parse().unwrap());
         assert_eq!(Address::read(message(24, 0, Vec::new())), None);
         assert_eq!(Address::read(message(64, 0, vec![ip])), None);

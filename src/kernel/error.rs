@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_refusal_contains_the_object_the_kernels_explanation_and_the_remedy() {
+    fn the_message_of_a_refusal_contains_cause_and_remedy() {
         let refused = |number, explanation: Option<&str>| {
             NetlinkError::errno(number, explanation.map(str::to_owned))
                 .about("adding route \"default via 10.9.0.1 dev net1\"")

@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn the_filter_keeps_exactly_the_attributes_that_link_reads() {
+    fn the_filter_keeps_exactly_the_attributes_for_fields_of_a_link() {
         use netlink_packet_core::Nla;
         let judged = [
             LinkAttribute::IfName("ib0".to_owned()),
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn attributes_that_the_kernel_omits_are_absent() {
+    fn a_field_that_the_kernel_omits_stays_empty() {
         let link = Link::from(message(vec![LinkAttribute::IfName("net1".to_owned())]));
         assert_eq!(link.perm_address, None);
         assert_eq!(link.master, None);

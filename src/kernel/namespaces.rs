@@ -167,7 +167,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_names_of_container_runtimes_match() {
+    fn only_a_namespace_of_a_container_runtime_is_recognized() {
         for name in [
             "cni-6f9619ff-8b86-d011-b42d-00cf4fc964ff",
             "6f9619ff-8b86-d011-b42d-00cf4fc964ff",

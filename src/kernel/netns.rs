@@ -254,7 +254,7 @@ mod tests {
 
     // clause: CNI-1.1.0 §3 network namespace: CNI_NETNS refers to a network namespace
     #[test]
-    fn netns_entry_refuses_a_path_that_is_no_network_namespace_and_names_its_kind() {
+    fn a_path_that_is_no_network_namespace_is_refused() {
         let directory = tempfile::tempdir().unwrap();
         let plain = directory.path().join("left-over");
         std::fs::write(&plain, "").unwrap();
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fifo_does_not_block_the_open() {
+    fn opening_a_fifo_does_not_block() {
         let directory = tempfile::tempdir().unwrap();
         let fifo = directory.path().join("fifo");
         nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU).unwrap();
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn netns_entry_recognizes_its_own_namespace_by_any_path() {
+    fn the_namespace_of_this_process_is_recognized_by_any_path() {
         for path in ["/proc/self/ns/net", "/proc/thread-self/ns/net"] {
             let netns = PodNetns::open(Path::new(path)).unwrap();
             assert!(netns.is_ours().unwrap(), "{path}");

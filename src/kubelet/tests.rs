@@ -39,7 +39,7 @@ fn vf1() -> DynamicDevice {
 }
 
 #[test]
-fn a_real_kubelets_get_is_read() {
+fn a_recorded_answer_about_one_pod_is_read() {
     let devices = of_get(GET);
     assert_eq!(devices.containers.len(), 1);
     assert_eq!(devices.containers[0].name, "c");
@@ -48,14 +48,14 @@ fn a_real_kubelets_get_is_read() {
 }
 
 #[test]
-fn a_real_kubelets_claim_is_read_without_a_pci_address() {
+fn a_recorded_claim_without_a_pci_address_is_read() {
     let devices = of_get(GET_DRA);
     assert_eq!(devices.dynamic().collect::<Vec<_>>(), [&vf1()]);
     assert_eq!(devices.containers[0].resources, []);
 }
 
 #[test]
-fn a_real_kubelets_list_and_its_allocatable_resources_are_read() {
+fn the_recorded_lists_of_pods_and_of_resources_are_read() {
     let list = ListResponse::decode(LIST).unwrap();
     let names: Vec<&str> = list
         .pod_resources
@@ -78,7 +78,7 @@ fn a_truncated_or_invalid_answer_causes_no_panic() {
 }
 
 #[test]
-fn podresources_a_resource_name_that_repeats_in_one_container_is_one_resource() {
+fn entries_of_one_resource_in_a_container_are_merged() {
     let pieces = [(VF, "0000:02:00.3"), ("x.com/y", "z"), (VF, "0000:02:00.2")];
     let pod = fake::pod("demo", "web", &[fake::container("c", &pieces, &[])]);
     let Reply::Message(bytes) = fake::pods(&[pod]) else {
@@ -112,14 +112,14 @@ fn captured(method: &str) -> Reply {
 }
 
 #[test]
-fn podresources_get_is_the_only_call_when_the_pod_has_every_resource() {
+fn the_client_makes_one_call_if_the_pod_has_every_resource() {
     let (devices, calls) = asked(&[VF], |method, _| captured(method));
     assert_eq!(devices, of_get(GET));
     assert_eq!(calls, ["Get"]);
 }
 
 #[test]
-fn podresources_list_replaces_a_get_that_kubelet_does_not_offer() {
+fn the_client_lists_all_pods_if_kubelet_cannot_report_one() {
     for refusal in [
         Reply::Refusal(12, "unknown method Get for service v1.PodResourcesLister"),
         Reply::Refusal(2, "PodResources API Get method disabled"),
@@ -134,7 +134,7 @@ fn podresources_list_replaces_a_get_that_kubelet_does_not_offer() {
 }
 
 #[test]
-fn podresources_an_unknown_pod_is_not_a_failure() {
+fn a_pod_that_kubelet_does_not_know_is_no_failure() {
     let (devices, calls) = asked(&[VF], |method, _| match method {
         "Get" => NOT_FOUND,
         method => captured(method),
@@ -146,7 +146,7 @@ fn podresources_an_unknown_pod_is_not_a_failure() {
 }
 
 #[test]
-fn the_client_asks_for_the_nodes_resources_only_if_the_pod_lacks_one() {
+fn the_client_lists_resources_of_the_node_only_if_one_is_missing() {
     let (devices, calls) = asked(&[VF, "bridge.network.kubevirt.io/br1"], |method, _| {
         captured(method)
     });
@@ -165,7 +165,7 @@ fn the_client_asks_for_the_nodes_resources_only_if_the_pod_lacks_one() {
 }
 
 #[test]
-fn podresources_a_rate_limit_is_retried_and_reported_when_it_persists() {
+fn a_call_that_kubelet_rejects_as_too_frequent_is_retried() {
     let (devices, calls) = asked(&[VF], |method, before| match before {
         0..3 => TOO_OFTEN,
         _ => captured(method),

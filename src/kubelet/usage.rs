@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_in_several_pieces_and_containers_counts_once() {
+    fn a_device_in_several_containers_is_counted_once() {
         let container = |ids: &[&str]| ContainerResources {
             devices: ids.iter().map(|id| devices("a/vf", &[id])).collect(),
             ..ContainerResources::default()

@@ -110,11 +110,11 @@ mod tests {
         Bandwidth::read(&RawObject::parse(text.as_bytes()).unwrap())
     }
 
-    // clause: NPWG-1.3 §4.1.2.1.8 valid: keys that are defined
-    // clause: NPWG-1.3 §4.1.2.1.8 rates: not zero
-    // clause: NPWG-1.3 §4.1.2.1.8 bursts: not zero, with their rates
+    // clause: NPWG-1.3 §4.1.2.1.8 valid: only defined keys are accepted
+    // clause: NPWG-1.3 §4.1.2.1.8 rates: a rate is not zero
+    // clause: NPWG-1.3 §4.1.2.1.8 bursts: a burst is not zero and comes with a rate
     #[test]
-    fn a_bandwidth_limits_something_or_is_absent() {
+    fn only_a_bandwidth_with_a_valid_rate_is_accepted() {
         for text in [
             r#"{"ingressRate":2048,"ingressBurst":300,"egressRate":8000,"egressBurst":200}"#,
             r#"{"ingressRate":2048}"#,

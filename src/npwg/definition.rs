@@ -67,7 +67,7 @@ mod tests {
 
     // clause: NPWG-1.3 §3.2 object: spec.config is optional and holds the CNI configuration
     #[test]
-    fn a_definition_has_a_configuration_or_none() {
+    fn the_configuration_of_a_definition_is_optional() {
         let full = Definition::from_json(&json!({
             "apiVersion": "k8s.cni.cncf.io/v1",
             "kind": "NetworkAttachmentDefinition",

@@ -65,9 +65,9 @@ mod tests {
 
     use super::*;
 
-    // clause: NPWG-1.3 §8.2: network, interface and the addresses
+    // clause: NPWG-1.3 §8.2: a claim has a network, an interface and addresses
     #[test]
-    fn a_claim_is_read_in_both_groups() {
+    fn an_ipam_claim_of_either_api_group_is_read() {
         for group in ["k8s.cni.cncf.io", "persistentip.cni.cncf.io"] {
             let claim = IpamClaim::from_json(&json!({
                 "apiVersion": format!("{group}/v1alpha1"),

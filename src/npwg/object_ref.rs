@@ -140,7 +140,7 @@ mod tests {
 
     use super::*;
 
-    // clause: NPWG-1.3 §3.3 names: of DNS-1123 labels
+    // clause: NPWG-1.3 §3.3 names: a name consists of DNS-1123 labels
     #[test]
     fn names_follow_dns_1123() {
         let label = "a".repeat(63);
@@ -181,7 +181,7 @@ mod tests {
         }
     }
 
-    // clause: NPWG-1.3 §4.1.1: a reference without a namespace is to the pod's
+    // clause: NPWG-1.3 §4.1.1: a reference without a namespace means the pod's namespace
     #[test]
     fn a_name_alone_is_in_the_default_namespace() {
         let object = |text| ObjectRef::with_default_namespace(text, "pods").unwrap();
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_names_part_value_and_remedy() {
+    fn an_error_quotes_the_invalid_name_and_contains_the_remedy() {
         assert_eq!(
             "ns/Net".parse::<ObjectRef>().unwrap_err().to_string(),
             "\"Net\" cannot be the name of an object; use lower-case letters, digits and '-' \

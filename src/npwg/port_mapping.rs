@@ -87,9 +87,9 @@ impl Protocol {
 mod tests {
     use super::*;
 
-    // clause: NPWG-1.3 §4.1.2.1.7 hostPort: required, 1 to 65535
-    // clause: NPWG-1.3 §4.1.2.1.7 containerPort: required, 1 to 65535
-    // clause: NPWG-1.3 §4.1.2.1.7 protocol: UDP, TCP or SCTP in any case, TCP by default
+    // clause: NPWG-1.3 §4.1.2.1.7 hostPort: the port is required, from 1 to 65535
+    // clause: NPWG-1.3 §4.1.2.1.7 containerPort: the port is required, from 1 to 65535
+    // clause: NPWG-1.3 §4.1.2.1.7 protocol: UDP, TCP or SCTP in upper or lower case, TCP by default
     #[test]
     fn a_mapping_has_two_ports_and_a_protocol() {
         let table = [

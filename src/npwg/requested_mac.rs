@@ -49,7 +49,7 @@ mod tests {
     const IPOIB: &str = "80:00:11:22:33:44:55:66:77:88:99:aa:bb:cc:dd:ee:ff:00:11:22";
 
     // clause: NPWG-1.3 §4.1.2.1.4 valid: a 6-byte Ethernet MAC address
-    // clause: NPWG-1.0 §4.1.2.1.4 valid: 6 bytes, or 20 bytes of IPoIB
+    // clause: NPWG-1.0 §4.1.2.1.4 valid: an Ethernet address has 6 bytes, an IPoIB address has 20
     #[test]
     fn a_mac_of_twenty_bytes_is_valid_in_npwg_1_0_only() {
         let parse =

@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fifo_under_the_files_name_does_not_block() {
+    fn a_fifo_in_place_of_the_file_does_not_block() {
         let base = tempfile::tempdir().unwrap();
         let dated = Dated(base.path().join("agent-silent"));
         nix::unistd::mkfifo(&dated.0, nix::sys::stat::Mode::S_IRWXU).unwrap();

@@ -227,7 +227,7 @@ mod tests {
     use crate::kernel::fake::FakeLinks;
 
     #[test]
-    fn routes_of_later_networks_are_replaced_too() {
+    fn routes_added_by_later_networks_are_replaced() {
         let gateways = ["10.1.0.1".parse().unwrap()];
         let via = |ifname, metric| DefaultRoute::via(gateways[0], ifname, metric);
         let six = DefaultRoute::via("fd00::1".parse().unwrap(), "net2", None);

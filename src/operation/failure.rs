@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_refusal_of_add_and_del_is_quoted_once() {
+    fn an_error_that_add_and_del_share_is_quoted_once() {
         let twice = rolled_back("bad mode");
         assert_eq!(twice.matches("bad mode").count(), 1, "{twice}");
         assert!(

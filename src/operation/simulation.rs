@@ -249,7 +249,7 @@ fn two_runs_of_a_seed_are_identical() {
 const FOUND_WITHIN: u64 = 150;
 
 #[test]
-fn each_broken_rule_is_found() {
+fn the_simulation_finds_each_deliberately_broken_rule() {
     let next = AtomicUsize::new(0);
     let work = |number: usize| {
         let runner = Runner::on_processor(number);

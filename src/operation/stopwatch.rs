@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_phase_in_several_parts_is_one_figure_but_each_attachment_has_its_own() {
+    fn each_phase_and_each_attachment_has_one_figure() {
         let stopwatch = Stopwatch::default();
         let pause = || std::thread::sleep(std::time::Duration::from_millis(2));
         stopwatch.during(Phase::Journal, pause);

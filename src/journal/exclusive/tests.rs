@@ -63,7 +63,7 @@ fn take(journal: &Journal, header: &Header, what: &Exclusive) -> Option<String> 
 }
 
 #[test]
-fn a_resource_has_one_holder_until_release() {
+fn a_resource_has_only_one_holder_at_a_time() {
     let (_dir, journal) = journal();
     let (one, two) = (begun(&journal, "one"), begun(&journal, "two"));
     let all = Exclusive::of(&one.attachments[0]);
@@ -110,7 +110,7 @@ fn a_link_to_a_record_without_the_device_reserves_nothing() {
 }
 
 #[test]
-fn of_many_simultaneous_calls_exactly_one_gets_the_device() {
+fn exactly_one_of_many_simultaneous_calls_gets_the_device() {
     let (_dir, journal) = journal();
     let headers: Vec<Header> = (0..8)
         .map(|number| begun(&journal, &format!("c{number}")))
@@ -173,7 +173,7 @@ fn a_reservation_of_the_previous_release_is_found_and_released() {
 
 /// The reference plugins take a MAC from `args.cni` as well as from the capability `mac`.
 #[test]
-fn an_address_in_cni_args_is_exclusive_too() {
+fn an_address_in_cni_args_is_exclusive() {
     let (_dir, journal) = journal();
     let one = begun(&journal, "one");
     for what in &Exclusive::of(&one.attachments[0]) {

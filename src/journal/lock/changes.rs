@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn changes_share_the_lock_and_a_gc_holds_it_alone() {
+    fn several_changes_share_the_lock_but_a_gc_holds_it_alone() {
         let dir = tempfile::tempdir().unwrap();
         let soon = || Instant::now() + Duration::from_millis(20);
         let first = ChangesLock::change(dir.path(), soon()).unwrap();

@@ -21,10 +21,10 @@ fn a_released_lock_leaves_no_file_behind() {
 }
 
 // clause: CNI-1.1.0 §3 serial
-// clause: CNI-1.1.0 §3 concurrent: locked by sandbox
+// clause: CNI-1.1.0 §3 concurrent: each sandbox has its own lock
 // clause: NPWG-1.3 §7.3
 #[test]
-fn a_second_taker_waits_for_the_first() {
+fn a_call_waits_until_an_earlier_call_releases_the_lock() {
     let dir = tempfile::tempdir().unwrap();
     let first = Lock::take(dir.path(), &container(), soon()).unwrap();
     // `holds` never checks this process itself, so the owner on record is a child that inherited
@@ -53,7 +53,7 @@ fn orphan_in(dir: &Path, work: &str) -> std::process::Child {
 }
 
 #[test]
-fn orphans_of_a_dead_owner_are_killed() {
+fn an_orphan_that_does_not_finish_in_time_is_killed() {
     let dir = tempfile::tempdir().unwrap();
     let mut orphan = orphan_in(dir.path(), "sleep 60; true");
     let by = Instant::now() + Duration::from_secs(3);
@@ -63,7 +63,7 @@ fn orphans_of_a_dead_owner_are_killed() {
 }
 
 #[test]
-fn orphans_of_a_dead_owner_may_finish_first() {
+fn an_orphan_of_a_dead_lock_holder_gets_time_to_finish() {
     let dir = tempfile::tempdir().unwrap();
     let mut orphan = orphan_in(dir.path(), "sleep 0.1");
     let by = Instant::now() + Duration::from_secs(3);
@@ -89,7 +89,7 @@ fn waiting_for_a_held_turn_ends_at_the_deadline() {
 }
 
 #[test]
-fn a_directory_of_locks_that_others_can_change_is_refused() {
+fn a_lock_directory_that_other_users_can_change_is_refused() {
     use std::os::unix::fs::{PermissionsExt, symlink};
     let base = tempfile::tempdir().unwrap();
     let (dir, link) = (base.path().join("locks"), base.path().join("link"));

@@ -65,7 +65,7 @@ fn names(sandbox: &CachedSandbox) -> Vec<String> {
 const ALL: [&str; 3] = ["eth0 default", "net1 net-a", "data0 net-b"];
 
 #[test]
-fn both_files_together_give_order_arguments_and_results() {
+fn both_cache_files_together_describe_every_attachment() {
     let dir = cache();
     let sandbox = MultusCache::new(dir.path()).read(&key());
     assert_eq!(names(&sandbox), ALL);
@@ -91,7 +91,7 @@ fn both_files_together_give_order_arguments_and_results() {
 }
 
 #[test]
-fn the_list_of_delegates_alone_gives_the_requests() {
+fn the_list_of_delegates_alone_tells_what_the_pod_requested() {
     let dir = cache();
     fs::remove_dir_all(dir.path().join("results")).unwrap();
     let sandbox = MultusCache::new(dir.path()).read(&key());
@@ -113,7 +113,7 @@ fn the_list_of_delegates_alone_gives_the_requests() {
 }
 
 #[test]
-fn the_results_alone_give_everything_but_the_order() {
+fn the_cached_results_alone_lack_only_the_order_of_the_networks() {
     let dir = cache();
     fs::remove_file(dir.path().join(CONTAINER)).unwrap();
     let sandbox = MultusCache::new(dir.path()).read(&key());
@@ -130,7 +130,7 @@ fn the_results_alone_give_everything_but_the_order() {
 }
 
 #[test]
-fn damage_is_reported_and_other_attachments_are_read() {
+fn a_damaged_file_is_reported_and_hides_no_attachment() {
     let delegates: [(&str, usize); 6] = [
         ("", 3),
         ("[", 3),
@@ -180,7 +180,7 @@ fn a_sandbox_that_multus_never_attached_is_unknown() {
 }
 
 #[test]
-fn forget_removes_the_files_of_one_container_only() {
+fn forgetting_a_container_removes_only_the_files_of_that_container() {
     let dir = cache();
     let other = dir
         .path()
@@ -199,7 +199,7 @@ fn forget_removes_the_files_of_one_container_only() {
 /// Multus 4.3 writes a configuration list in two forms. One form lacks the keys for which Multus
 /// has no types.
 #[test]
-fn the_configurations_of_the_plugins_take_precedence() {
+fn a_plugin_configuration_takes_precedence_over_the_configuration_list() {
     let dir = cache();
     let full = json!({ "type": "bridge", "bridge": "b0",
                        "ipam": { "type": "host-local", "ranges": [[{ "subnet": "10.0.0.0/24" }]] } });

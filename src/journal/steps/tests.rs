@@ -270,7 +270,7 @@ fn a_del_during_a_change_detaches_only_started_attachments() {
 }
 
 #[test]
-fn after_a_reboot_a_del_detaches_everything_that_a_change_may_have_started() {
+fn a_del_after_a_reboot_detaches_every_network_of_a_change() {
     let dir = tempfile::tempdir().unwrap();
     let journal = Journal::new(dir.path());
     let mut sandbox = changing(&journal);

@@ -11,7 +11,7 @@ fn read<F: Form>(text: &str) -> serde_json::Result<F::Of> {
     serde_json::from_str::<Read<F>>(text).map(|read| read.0)
 }
 
-// clause: CNI-1.1.0 §3 same configuration: it is kept byte for byte
+// clause: CNI-1.1.0 §3 same configuration: the recorded configuration is kept byte for byte
 #[test]
 fn an_attachment_reads_back_as_it_was() {
     let config = r#"{"cniVersion":"1.0.0","name":"n","type":"macvlan","x":9007199254740993,"y":1.10,"z":1e400}"#;
@@ -23,7 +23,7 @@ fn an_attachment_reads_back_as_it_was() {
 }
 
 #[test]
-fn an_unknown_property_of_a_device_has_no_key() {
+fn an_unknown_property_of_a_device_is_not_written() {
     let text = r#"{"device":"0000:01:10.0"}"#;
     let state = read::<Device>(text).unwrap();
     assert_eq!((&state.driver, &state.function), (&None, &None));

@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn an_invalid_text_is_refused_and_named() {
+    fn an_invalid_raw_attribute_is_refused_and_quoted() {
         for text in ["", "8", "8:0", "8:0g", "x:00", "65536:00", "-1:00", "8:é"] {
             let error = RawAttribute::try_from(text.to_owned()).unwrap_err();
             assert!(error.to_string().contains(&format!("{text:?}")), "{error}");

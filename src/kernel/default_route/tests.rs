@@ -170,7 +170,7 @@ fn a_next_hop_object_is_written_without_its_next_hops() {
 }
 
 #[test]
-fn only_unicast_default_routes_of_the_main_table_count() {
+fn only_a_unicast_route_of_the_main_table_is_a_default_route() {
     let plain = || message(AddressFamily::Inet, vec![RouteAttribute::Oif(3)]);
     assert!(is_default(&plain(), Family::V4));
     assert!(!is_default(&plain(), Family::V6));
@@ -216,7 +216,7 @@ fn a_route_is_written_in_the_format_of_ip_route() {
 }
 
 #[test]
-fn a_route_without_its_interface_or_a_next_hop_is_refused() {
+fn a_route_without_an_existing_interface_or_next_hop_is_refused() {
     let gone = DefaultRoute::via("10.0.0.1".parse().unwrap(), "net1", None);
     let error = gone.write(|_| Ok(None)).unwrap_err().to_string();
     assert_eq!(

@@ -103,7 +103,7 @@ fn vf_attributes_contain_the_vf_number() {
 }
 
 #[test]
-fn vf_attributes_with_all_bits_set_are_unsupported_and_not_off() {
+fn a_vf_setting_with_all_bits_set_is_unsupported() {
     let info = [
         mac(0, &[0; 6]),
         nla(4, &words(&[0, UNSUPPORTED])),
@@ -140,7 +140,7 @@ fn vf_vlan_protocols_are_distinguished() {
 }
 
 #[test]
-fn vf_guids_are_sixteen_octets_with_the_guid_at_offset_eight() {
+fn a_vf_guid_starts_at_offset_eight_of_its_attribute() {
     let info = [
         mac(3, &[0x80, 0, 0, 0x49, 0xfe, 0x80]),
         guid_attribute(10, 3, 0x1122_3344_5566_7788),
@@ -293,7 +293,7 @@ fn vf_attributes_of_a_real_igb_are_read_as_ip_link_shows_them() {
 
 #[test]
 #[cfg(target_endian = "little")]
-fn vf_guids_in_the_kernels_own_octets_are_at_offset_eight() {
+fn a_real_kernel_puts_a_vf_guid_at_offset_eight() {
     let found = index_and_settings(32, IPOIB);
     let guids = [
         "node_guid 11:22:33:44:55:66:77:88",

@@ -18,10 +18,10 @@ fn with(key: &str, value: &str) -> Result<Selection, SelectionError> {
     parse(&format!(r#"[{{"name":"net-b","{key}":{value}}}]"#)).map(|mut list| list.remove(0))
 }
 
-// clause: NPWG-1.3 §4.1.1: names with commas between them, a namespace before a slash
-// clause: NPWG-1.3 §4.1 formats: names
+// clause: NPWG-1.3 §4.1.1: commas separate the names, and a slash follows a namespace
+// clause: NPWG-1.3 §4.1 formats: the list of names
 // clause: NPWG-1.3 §4.2 operation: the same network may be selected several times
-// clause: NPWG-1.0 §4.1.1: names with commas between them, a namespace before a slash
+// clause: NPWG-1.0 §4.1.1: commas separate the names, and a slash follows a namespace
 #[test]
 fn names_are_read_with_namespace_and_interface() {
     let networks = |text: &str| -> Vec<String> {
@@ -55,7 +55,7 @@ fn names_are_read_with_namespace_and_interface() {
 
 // clause: NPWG-1.3 §4.1.2: the JSON list
 // clause: NPWG-1.3 §4.1 formats: the JSON list
-// clause: NPWG-1.3 §4.1.2.1.2: an own namespace
+// clause: NPWG-1.3 §4.1.2.1.2: a network may be in another namespace
 #[test]
 fn every_key_of_a_list_is_read() {
     let selections = list(
@@ -96,7 +96,7 @@ fn every_key_of_a_list_is_read() {
 }
 
 #[test]
-fn an_unknown_key_of_a_port_is_named_with_its_index() {
+fn an_unknown_key_is_reported_with_the_index_of_its_port_mapping() {
     let port = r#"{"hostPort":53,"containerPort":53"#;
     let text = format!(r#"[{{"name":"a","portMappings":[{port}}},{port},"proto":"udp"}}]}}]"#);
     assert_eq!(list(&text)[0].unknown_keys, ["portMappings[1].proto"]);
@@ -106,9 +106,9 @@ fn an_unknown_key_of_a_port_is_named_with_its_index() {
 // clause: NPWG-1.3 §4.1.2.1.4.2 runtimeConfig
 // clause: NPWG-1.3 §4.1.2.1.7.2 runtimeConfig
 // clause: NPWG-1.3 §4.1.2.1.8.2 runtimeConfig
-// clause: NPWG-1.3 §4.1.2.1.10.2 runtimeConfig: as infinibandGUID
+// clause: NPWG-1.3 §4.1.2.1.10.2 runtimeConfig: the GUID becomes infinibandGUID
 #[test]
-fn requests_become_capability_arguments() {
+fn requested_values_become_capability_arguments() {
     let selection = &list(
         r#"[{"name":"net-b","infiniband-guid":"24:8A:07:03:00:8d:ae:2f","ips":["10.2.2.42/24","2001:db8:0::5/64"],
         "mac":"02:23:45:67:89:01","bandwidth":{"egressRate":8000,"egressBurst":200},
@@ -122,7 +122,7 @@ fn requests_become_capability_arguments() {
 }
 
 #[test]
-fn a_null_is_absent() {
+fn a_null_value_is_treated_as_absent() {
     for key in [
         "namespace",
         "ips",
@@ -145,7 +145,7 @@ fn a_null_is_absent() {
 }
 
 #[test]
-fn an_empty_value_is_absent() {
+fn an_empty_value_is_treated_as_absent() {
     for (key, value) in [
         ("namespace", r#""""#),
         ("ips", "[]"),
@@ -183,18 +183,18 @@ fn an_address_with_dashes_or_dots_is_passed_on_with_colons() {
     }
 }
 
-// clause: NPWG-1.3 §4.1.2.1.1: required, a string
-// clause: NPWG-1.3 §4.1.2.1.3 valid: each an address
-// clause: NPWG-1.3 §4.1.2.1.4 valid: 6 bytes
-// clause: NPWG-1.3 §4.1.2.1.5 valid: a kernel interface name
-// clause: NPWG-1.3 §4.1.2.1.6 type: a dict
-// clause: NPWG-1.3 §4.1.2.1.7 valid: each with valid ports
+// clause: NPWG-1.3 §4.1.2.1.1: the key is required, and the value is a string
+// clause: NPWG-1.3 §4.1.2.1.3 valid: each element is an IP address
+// clause: NPWG-1.3 §4.1.2.1.4 valid: a MAC has 6 bytes
+// clause: NPWG-1.3 §4.1.2.1.5 valid: the value is a kernel interface name
+// clause: NPWG-1.3 §4.1.2.1.6 type: the value is a dict
+// clause: NPWG-1.3 §4.1.2.1.7 valid: each element has valid ports
 // clause: NPWG-1.3 §4.1.2.1.8 valid: no rate and no burst is zero
-// clause: NPWG-1.3 §4.1.2.1.9 type: a string array
-// clause: NPWG-1.3 §4.1.2.1.10 valid: 8 bytes
-// clause: NPWG-1.3 §4.1.2.1.11: a string
+// clause: NPWG-1.3 §4.1.2.1.9 type: the value is a string array
+// clause: NPWG-1.3 §4.1.2.1.10 valid: a GUID has 8 bytes
+// clause: NPWG-1.3 §4.1.2.1.11: the value is a string
 #[test]
-fn every_invalid_value_is_named_with_its_network_and_key() {
+fn every_invalid_value_is_reported_with_its_network_and_key() {
     let table = [
         ("name", r#""""#, "\"name\" is missing"),
         ("name", "null", "\"name\" is missing"),
@@ -460,7 +460,7 @@ fn each_limit_has_a_message_of_one_line() {
     );
 }
 
-// clause: NPWG-1.0 §4.1.2.1.4 valid: 20 bytes of IPoIB
+// clause: NPWG-1.0 §4.1.2.1.4 valid: an IPoIB address has 20 bytes
 #[test]
 fn npwg_1_0_accepts_an_ipoib_address() {
     let text =

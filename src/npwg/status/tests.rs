@@ -27,7 +27,7 @@ fn source(result: Option<&CniResult>) -> StatusEntry {
     })
 }
 
-// clause: NPWG-1.3 §5.3 keys: those of an entry
+// clause: NPWG-1.3 §5.3 keys: an entry has the specified keys
 // clause: NPWG-1.3 §5.1 source
 // clause: NPWG-1.3 §5.1.1 as much
 // clause: NPWG-1.3 §5.3.2
@@ -37,10 +37,10 @@ fn source(result: Option<&CniResult>) -> StatusEntry {
 // clause: NPWG-1.3 §5.3.6.1
 // clause: NPWG-1.3 §5.3.6.2
 // clause: NPWG-1.3 §5.3.6.3
-// clause: NPWG-1.3 §5.3.2.1: the first with a valid sandbox
+// clause: NPWG-1.3 §5.3.2.1: the first interface with a valid sandbox
 // clause: NPWG-1.3 §5.1.1 first sandbox
-// clause: NPWG-1.3 §5.3.4.1: of the first interface with a valid sandbox
-// clause: NPWG-1.3 §5.3.6.4: the gateways, if it was asked for
+// clause: NPWG-1.3 §5.3.4.1: the MAC of the first interface with a valid sandbox
+// clause: NPWG-1.3 §5.3.6.4: the gateways, if the pod requested a default route
 #[test]
 fn an_entry_has_every_key_in_the_specified_order() {
     let result = result(
@@ -129,7 +129,7 @@ fn an_entry_without_interface_shows_no_mac() {
 }
 
 #[test]
-fn addresses_are_written_without_prefix_on_request() {
+fn addresses_are_written_without_prefix_if_requested() {
     let result = result(r#"{"ips":[{"address":"192.0.2.2/24"},{"address":"2001:db8::2/64"}]}"#);
     let entry = StatusEntry::from_result(StatusSource {
         name: "cbr0",
@@ -162,8 +162,8 @@ fn an_entry_of_another_writer_is_read_leniently() {
     );
 }
 
-// clause: NPWG-1.3 §5.1 others: what they wrote survives
-// clause: NPWG-1.3 §5.3 keys: those with a period belong to others
+// clause: NPWG-1.3 §5.1 others: keys and entries of other writers survive
+// clause: NPWG-1.3 §5.3 keys: keys with a period belong to other writers
 #[test]
 fn keys_and_entries_of_other_writers_survive() {
     let existing = r#"[
@@ -236,9 +236,9 @@ fn a_new_default_network_replaces_the_earlier_one() {
     assert_eq!(merged.matches(r#""default":true"#).count(), 1, "{merged}");
 }
 
-// clause: NPWG-1.3 §4.2 entry: the same network twice has two
+// clause: NPWG-1.3 §4.2 entry: a network that is attached twice has two entries
 #[test]
-fn the_same_network_twice_has_two_entries() {
+fn a_network_that_is_attached_twice_has_two_entries() {
     let mut second = source(None);
     second.interface = Some("net2".to_owned());
     let ours = [source(None), second];
@@ -263,9 +263,9 @@ fn a_value_that_is_not_a_list_is_replaced() {
 }
 
 // clause: NPWG-1.3 §5.1.1 before 0.3.0
-// clause: NPWG-1.3 §5.3.3.1 before 0.3.0: of ip4 and ip6
+// clause: NPWG-1.3 §5.3.3.1 before 0.3.0: the addresses come from ip4 and ip6
 #[test]
-fn a_result_before_0_3_0_gives_its_addresses_and_the_requested_interface() {
+fn a_result_of_cni_0_2_0_or_earlier_becomes_an_entry() {
     let text = r#"{"ip4":{"ip":"192.0.2.2/24","gateway":"192.0.2.1"},"ip6":{"ip":"2001:db8::2/64"},
         "dns":{"nameservers":["192.0.2.53"]}}"#;
     for version in [Version::V0_1_0, Version::V0_2_0] {

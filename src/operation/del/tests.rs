@@ -213,7 +213,7 @@ fn a_del_with_a_refused_detachment_never_asks_the_cluster() {
 }
 
 #[test]
-fn a_del_keeps_the_claim_status_of_the_pods_other_sandbox() {
+fn a_del_keeps_the_claim_status_of_another_sandbox_of_the_pod() {
     let (outcome, ran, _, left) = del_of_two_networks(true, true);
     assert!(outcome.is_ok() && ran == 2, "{outcome:?}");
     assert_eq!(left, [""; 0]);

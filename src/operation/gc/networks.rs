@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn configurations_are_kept_once_and_up_to_a_limit() {
+    fn duplicate_and_excess_configurations_are_dropped() {
         let mut networks = Networks::default();
         for number in [0, 1, 2, 3, 4, 5, 0, 1] {
             networks.add(network(number, 2_000_000));

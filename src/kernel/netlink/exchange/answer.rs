@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_piece_splits_into_messages_and_a_broken_rest_is_an_error() {
+    fn data_from_the_kernel_splits_into_messages_up_to_a_broken_one() {
         let message = |length: u8, octets: usize| {
             let mut message = vec![0; octets];
             message[0] = length;
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kernels_explanation_is_read_from_a_refusal() {
+    fn the_explanation_in_a_refusal_of_the_kernel_is_read() {
         let text = [
             8, 0, 2, 0, 9, 9, 9, 9, 9, 0, 1, 0, b'n', b'o', b'p', b'e', 0,
         ];

@@ -44,13 +44,13 @@ fn names_of(capture: &Capture, pod: Vec<Link>) -> Vec<String> {
 }
 
 #[test]
-fn identity_of_a_vf_is_its_pci_function() {
+fn a_vf_has_the_name_of_its_pci_function() {
     let found = names(&fixtures::igb(), "pci", "0000:01:10.0");
     assert_eq!(found, ["0000:01:10.0"]);
 }
 
 #[test]
-fn identity_of_a_virtio_interface_is_its_vdpa_device_and_the_function_behind_it() {
+fn a_virtio_interface_has_the_names_of_the_devices_behind_it() {
     let found = names(&fixtures::vp_vdpa_virtio(), "virtio", "virtio2");
     assert_eq!(found, ["virtio2", "vdpapci0", "0000:03:00.0"]);
     let found = names(&fixtures::vduse(), "virtio", "virtio3");
@@ -58,7 +58,7 @@ fn identity_of_a_virtio_interface_is_its_vdpa_device_and_the_function_behind_it(
 }
 
 #[test]
-fn identity_of_a_subfunction_does_not_contain_its_parent_function() {
+fn a_subfunction_does_not_have_the_name_of_its_parent() {
     let found = names(
         &fixtures::unverified_bluefield2(),
         "auxiliary",
@@ -85,7 +85,7 @@ fn a_vlan_over_a_vf_has_the_name_of_that_vf() {
 }
 
 #[test]
-fn a_software_link_has_no_device_and_an_unknown_link_has_no_name() {
+fn a_link_without_hardware_has_no_device_name() {
     let of_kind = |kind: &str| Link {
         index: 3,
         kind: Some(kind.to_owned()),
@@ -154,7 +154,7 @@ fn inspecting_a_usable_device_stores_its_driver() {
 type Change<'a> = &'a dyn Fn(&Path);
 
 #[test]
-fn a_device_that_is_unbound_missing_or_on_another_driver_is_refused_by_name() {
+fn a_missing_or_wrongly_bound_device_is_refused() {
     let id = "0000:01:10.0";
     let unbound = |device: &Path| std::fs::remove_file(device.join("driver")).unwrap();
     let gone = |device: &Path| std::fs::remove_file(device).unwrap();
@@ -189,7 +189,7 @@ fn findings(capture: &Capture, id: &str, change: impl FnOnce(&Path)) -> Vec<Stri
 }
 
 #[test]
-fn vfio_and_vhost_without_their_character_device_are_findings() {
+fn a_missing_character_device_is_a_finding() {
     let table = [
         (fixtures::igb_vfio(), "0000:01:10.0", "vfio/11", "vfio-pci"),
         (

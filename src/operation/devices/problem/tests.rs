@@ -34,7 +34,7 @@ fn group() -> GroupMember {
 }
 
 #[test]
-fn problems_of_an_allocated_device() {
+fn each_problem_of_an_allocated_device_has_its_own_message() {
     for (problem, words) in [
         (
             DeviceProblem::Missing(device(), sysfs()),
@@ -113,7 +113,7 @@ fn problems_of_an_allocated_device() {
 }
 
 #[test]
-fn problems_of_a_definitions_device_or_interface() {
+fn each_problem_in_a_definition_has_its_own_message() {
     let (key, value) = (|| "master".to_owned(), || "eth0".to_owned());
     for (problem, words) in [
         (

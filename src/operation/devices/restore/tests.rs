@@ -25,7 +25,7 @@ fn left_by_sriov_cni(lab: &Lab) {
 }
 
 #[test]
-fn an_unchanged_vf_costs_one_query_before_the_plugins_and_one_after_them() {
+fn an_unchanged_vf_costs_only_two_queries() {
     let lab = Lab::new();
     let outcome = lab.with(|_| (), |_| ());
     assert_eq!(lab.changes(), [""; 0]);
@@ -81,7 +81,7 @@ fn assert_is_back(lab: &Lab) {
 }
 
 #[test]
-fn igb_a_vf_gets_a_refused_address_while_it_is_trusted() {
+fn a_refused_address_is_restored_while_the_vf_is_trusted() {
     let lab = real_igb(Guard::Untrusted);
     lab.after(left_on_real_igb).assert_silent();
     assert_is_back(&lab);
@@ -89,14 +89,14 @@ fn igb_a_vf_gets_a_refused_address_while_it_is_trusted() {
 }
 
 #[test]
-fn a_vf_gets_a_refused_address_after_the_administrators_address_is_cleared() {
+fn a_refused_address_is_restored_after_clearing_the_one_on_the_pf() {
     let lab = real_igb(Guard::All);
     lab.after(left_on_real_igb).assert_silent();
     assert_is_back(&lab);
 }
 
 #[test]
-fn igb_a_vf_gets_a_refused_address_from_its_physical_function() {
+fn a_refused_address_is_restored_through_the_physical_function() {
     let lab = real_igb(Guard::All);
     lab.kernel(|kernel| {
         kernel.asks_anew = true;
@@ -198,7 +198,7 @@ fn a_leftover_that_is_no_network_identity_does_not_block_the_next_pod() {
 
 /// If a VF sets its own address, igb reports that address as if the administrator had set it.
 #[test]
-fn igb_a_repair_that_another_repair_undoes_is_repeated() {
+fn a_repair_that_another_repair_undoes_is_repeated() {
     let lab = Lab::new();
     lab.kernel(|kernel| kernel.own_address_becomes_admins = Some((VF_LINK, PF_LINK, 0)));
     let outcome = lab.after(left_by_sriov_cni);
@@ -218,7 +218,7 @@ fn a_repair_that_a_driver_ignores_is_reported_and_not_owed() {
 }
 
 #[test]
-fn igb_an_unsupported_repair_is_reported_and_not_owed() {
+fn an_unsupported_repair_is_reported_and_not_owed() {
     let lab = Lab::new();
     lab.kernel(|kernel| {
         kernel
@@ -250,7 +250,7 @@ fn a_repair_that_may_succeed_later_is_owed() {
 }
 
 #[test]
-fn igb_a_vf_that_the_kernel_renamed_gets_its_old_name_back() {
+fn a_vf_that_the_kernel_renamed_gets_its_old_name_back() {
     let lab = Lab::new();
     let outcome = lab.after(|lab| lab.kernel(|kernel| kernel.rename(VF_LINK, "dev4")));
     outcome.assert_silent();
@@ -258,7 +258,7 @@ fn igb_a_vf_that_the_kernel_renamed_gets_its_old_name_back() {
 }
 
 #[test]
-fn igb_rates_that_the_driver_refuses_are_reported() {
+fn rates_that_the_driver_refuses_are_reported() {
     let lab = Lab::new();
     let rates = |vf: &mut VfState, max| vf.rates = Some(VfRates { min: 0, max });
     lab.function(|vf| rates(vf, 0));
@@ -287,7 +287,7 @@ fn an_interface_that_is_up_is_set_down_before_it_is_renamed() {
 }
 
 #[test]
-fn an_interface_that_is_in_no_known_namespace_is_owed() {
+fn a_repair_is_owed_if_the_interface_is_not_found() {
     let lab = Lab::new();
     let outcome = lab.after(|lab| {
         std::fs::remove_dir_all(lab.vf_directory().join("net/eth2")).unwrap();
@@ -361,7 +361,7 @@ fn a_missing_vf_is_reported_and_not_owed() {
 }
 
 #[test]
-fn a_physical_function_that_did_not_answer_before_the_add_is_reported_and_blocks_no_repair() {
+fn a_physical_function_silent_during_the_add_blocks_no_repair() {
     let lab = Lab::new();
     lab.kernel(|kernel| kernel.silent.push(PF_LINK));
     let outcome = lab.after(|lab| lab.kernel(|kernel| kernel.rename(VF_LINK, "net1")));
@@ -370,7 +370,7 @@ fn a_physical_function_that_did_not_answer_before_the_add_is_reported_and_blocks
 }
 
 #[test]
-fn settings_on_a_physical_function_that_does_not_answer_now_are_owed() {
+fn settings_are_owed_if_the_physical_function_stops_answering() {
     let lab = Lab::new();
     let outcome = lab.after(|lab| lab.kernel(|kernel| kernel.silent.push(PF_LINK)));
     outcome.assert_owes(
@@ -420,7 +420,7 @@ fn copy(from: &Path, to: &Path) {
 /// If the failure were not owed, the DEL would succeed without restoring the device, and would
 /// forget the device's earlier state.
 #[test]
-fn a_device_with_an_unreadable_reservation_is_owed() {
+fn a_repair_is_owed_if_the_reservation_is_unreadable() {
     let lab = Lab::new();
     let link = lab.dir.path().join("journal/exclusive");
     let link = link.join(format!("device-{VF}"));

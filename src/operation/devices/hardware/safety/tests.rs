@@ -125,7 +125,7 @@ fn kernel(uplink: &str, more: Vec<Link>) -> FakeDevices {
 }
 
 #[test]
-fn uplink_a_function_that_carries_the_default_route_is_refused() {
+fn a_function_that_carries_the_default_route_is_refused() {
     for (device, uplink) in [(PF, "eth0"), (VF, "eth2")] {
         let line = Case {
             device,
@@ -141,7 +141,7 @@ fn uplink_a_function_that_carries_the_default_route_is_refused() {
 }
 
 #[test]
-fn uplink_a_vf_of_the_function_that_carries_the_default_route_is_accepted() {
+fn a_vf_is_accepted_even_if_its_pf_carries_the_default_route() {
     let line = Case {
         kernel: kernel("eth0", vec![]),
         ..Case::default()
@@ -151,7 +151,7 @@ fn uplink_a_vf_of_the_function_that_carries_the_default_route_is_accepted() {
 }
 
 #[test]
-fn uplink_a_function_below_a_vlan_bridge_or_bond_is_refused() {
+fn a_function_below_the_interface_of_the_default_route_is_refused() {
     let of_kind = |index, name: &str, kind: &str| Link {
         kind: Some(kind.to_owned()),
         ..link(index, name)
@@ -187,7 +187,7 @@ fn uplink_a_function_below_a_vlan_bridge_or_bond_is_refused() {
 }
 
 #[test]
-fn uplink_a_cycle_of_links_ends_the_search() {
+fn the_search_for_an_uplink_ends_at_a_cycle_of_links() {
     let round = |index, name: &str, lower| Link {
         lower: Some(lower),
         kind: Some("vlan".to_owned()),
@@ -211,7 +211,7 @@ fn join_group(sys: &Path, member: &str) {
 }
 
 #[test]
-fn iommu_group_with_a_member_on_a_kernel_driver_is_refused() {
+fn an_iommu_group_that_a_kernel_driver_uses_is_refused() {
     let line = Case {
         capture: fixtures::igb_vfio(),
         change: &|sys| join_group(sys, SIBLING),
@@ -228,7 +228,7 @@ fn iommu_group_with_a_member_on_a_kernel_driver_is_refused() {
 }
 
 #[test]
-fn iommu_group_of_one_member_or_of_a_device_on_a_kernel_driver_is_accepted() {
+fn only_a_vfio_device_in_a_shared_iommu_group_is_checked() {
     let alone = Case {
         capture: fixtures::igb_vfio(),
         ..Case::default()
@@ -243,7 +243,7 @@ fn iommu_group_of_one_member_or_of_a_device_on_a_kernel_driver_is_accepted() {
 }
 
 #[test]
-fn iommu_group_members_that_are_unbound_or_of_the_same_pod_are_accepted() {
+fn an_iommu_group_that_only_the_pod_uses_is_accepted() {
     let unbound = Case {
         capture: fixtures::igb_vfio(),
         change: &|sys| {
@@ -263,7 +263,7 @@ fn iommu_group_members_that_are_unbound_or_of_the_same_pod_are_accepted() {
 }
 
 #[test]
-fn iommu_group_with_a_member_of_another_pod_is_refused() {
+fn an_iommu_group_that_another_pod_uses_is_refused() {
     let line = Case {
         capture: fixtures::igb_vfio(),
         change: &|sys| {
@@ -283,7 +283,7 @@ fn iommu_group_with_a_member_of_another_pod_is_refused() {
 }
 
 #[test]
-fn rdma_mode_shared_is_refused_for_plugins_that_move_rdma_devices() {
+fn shared_rdma_mode_is_refused_for_plugins_that_move_rdma_devices() {
     let rdma = r#"{"cniVersion":"1.0.0","name":"n","plugins":[{"type":"sriov"},{"type":"rdma"}]}"#;
     let isolating = r#"{"cniVersion":"1.0.0","name":"n","type":"ib-sriov","rdmaIsolation":true}"#;
     let sriov = r#"{"cniVersion":"1.0.0","name":"n","type":"ib-sriov","rdmaIsolation":false}"#;

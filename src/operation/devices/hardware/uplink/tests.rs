@@ -215,7 +215,7 @@ fn keys_from_the_pod_and_from_the_runtime_are_checked() {
 }
 
 #[test]
-fn the_host_is_not_read_if_no_key_names_an_interface_to_take() {
+fn the_host_is_examined_only_if_a_key_takes_an_interface() {
     let config = r#"{"cniVersion":"1.0.0","name":"n","type":"macvlan","master":"eth0"}"#;
     let (line, opened) = look(host(), &Attachment::for_tests(config));
     assert_eq!((line.as_str(), opened), ("", 0));
@@ -288,7 +288,7 @@ fn an_interface_is_refused_if_the_kernel_does_not_answer() {
 }
 
 #[test]
-fn the_number_of_named_interfaces_and_the_time_to_check_them_are_limited() {
+fn checking_interfaces_is_limited_in_number_and_in_time() {
     let many = |count: usize| {
         let values: Vec<String> = (0..count)
             .map(|number| format!(r#"{{"device":"eth9{number}"}}"#))
