@@ -97,7 +97,7 @@ impl Mutant {
             // the same stale reservation. A stale reservation remains if the disk fails to remove
             // its link.
             Mutant::FreeTurn => Conditions {
-                pods: 100,
+                pods: 200,
                 at_once: 30,
                 steadiness: 0,
                 step: Duration::from_millis(1),
