@@ -248,10 +248,9 @@ impl Journal {
     /// Counts the records and the failed detachments and lists the unrestored devices, using only
     /// the names of the files.
     pub fn count(&self) -> OnRecord {
-        let count = |folder: &str| self.finished(folder).count() as u64;
         OnRecord {
-            attachments: count("sandboxes"),
-            owed: count("owed"),
+            attachments: self.count_finished("sandboxes"),
+            owed: self.count_finished("owed"),
             unrestored: self.unrestored_names(),
         }
     }
