@@ -81,8 +81,8 @@ pub trait Cluster {
     /// As [`Cluster::ask`].
     fn census(&self, node: &str, with_definitions: bool) -> Result<Census, ClusterError>;
 
-    /// Publishes the outcome of an ADD, or of a change of a running pod's networks, by `until`, or
-    /// keeps the outcome for a later attempt.
+    /// Publishes the outcome of an ADD, or of a change of a running pod's networks. If this does not
+    /// succeed by `until`, keeps the outcome for a later attempt.
     ///
     /// # Errors
     /// When the outcome can be neither published nor kept.

@@ -68,7 +68,7 @@ pub mod setup;
 
 pub mod cli;
 
-// Exports the parsers of files and messages from other programs to the fuzzer.
+// Gives the fuzzer access to the parsers that read other programs' files and messages.
 #[cfg(any(test, feature = "fuzzing"))]
 #[doc(hidden)]
 pub mod fuzzing;

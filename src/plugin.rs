@@ -133,9 +133,10 @@ fn depth() -> Result<Depth, DepthError> {
 /// A Jackfield is nested if another Jackfield or one of its delegates called it.
 ///
 /// A nested ADD always fails, so there is nothing to detach. A nested DEL or GC succeeds, because
-/// the outer Jackfield would never stop retrying a failed DEL. Jackfield sets the
-/// variable to a valid number for its delegates, so a Jackfield with an invalid value is not
-/// nested. If its DEL succeeded, the runtime would forget a sandbox that is still attached.
+/// the outer Jackfield would never stop retrying a failed DEL. Jackfield sets the variable to a
+/// valid number for its delegates, so a Jackfield with an invalid value is not nested. The DEL of
+/// such a Jackfield fails, because the runtime would otherwise forget a sandbox that is still
+/// attached.
 fn nested_answer(verb: Verb, error: DepthError) -> Result<String, Failure> {
     match (verb, &error) {
         (Verb::Del | Verb::Gc, DepthError::TooDeep) => Ok(String::new()),
@@ -143,8 +144,8 @@ fn nested_answer(verb: Verb, error: DepthError) -> Result<String, Failure> {
     }
 }
 
-/// Removes what calls left in `/run/jackfield`, for `jackfield uninstall`. Keeps the
-/// directory of the locks if a lock file still exists.
+/// Removes Jackfield's files in `/run/jackfield`, for `jackfield uninstall`. Keeps the directory of
+/// the locks if a lock file still exists.
 pub fn forget_locks() {
     let locks = std::path::Path::new(LOCK_DIR);
     let _ = std::fs::remove_dir(locks);
@@ -252,8 +253,8 @@ fn supported_versions() -> String {
     serde_json::json!({ "cniVersion": version, "supportedVersions": supported }).to_string()
 }
 
-/// Makes a panic write an error document and a line in the log. The runtime's next DEL cleans up. A
-/// panic after the answer writes to stderr instead of stdout, and the exit status still matches the
+/// Makes a panic write an error document and a line in the log. The runtime's next DEL cleans up. If
+/// Jackfield has already answered, the error goes to stderr, and the exit status still matches the
 /// answer.
 fn panic_as_json() {
     std::panic::set_hook(Box::new(|panic| {

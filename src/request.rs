@@ -42,8 +42,8 @@ impl Request {
     /// Combines environment and configuration.
     ///
     /// # Errors
-    /// As [`Call::attachment`] and [`NodeConfig::parse`], and code 1 if no version of the
-    /// configuration has the verb (CNI 1.1.0 §5 Error).
+    /// As [`Call::attachment`] and [`NodeConfig::parse`], and code 1 if none of the CNI versions in
+    /// the configuration defines the verb (CNI 1.1.0 §5 Error).
     pub fn new(call: Call, stdin: RawObject) -> Result<Request, RequestError> {
         let request = Request::for_people(call, stdin)?;
         let (_, highest) = node_config::versions(&request.stdin)?;

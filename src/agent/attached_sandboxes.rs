@@ -87,8 +87,8 @@ impl AttachedSandboxes {
             }
             if self.attached.borrow().len() >= MOST {
                 warn!(
-                    "more than {MOST} sandboxes are attached on this node; the agent does not \
-                     notice changed annotations of the others; run jackfield reconcile for them"
+                    "more than {MOST} sandboxes are attached on this node, and the agent notices \
+                     changed annotations only of {MOST}; run jackfield reconcile for the others"
                 );
                 break;
             }

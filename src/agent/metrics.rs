@@ -66,8 +66,8 @@ impl Metrics {
         );
         // 50 µs to 1.6 s.
         let answer_times = Histogram::new(exponential_buckets(0.000_05, 2.0, 16));
-        // 0.125 s to 17 minutes. A STATUS call starts a change, and the runtime calls STATUS every
-        // few seconds.
+        // 0.125 s to 17 minutes. A STATUS call starts the change of a pod's networks, and the
+        // runtime calls STATUS every few seconds.
         let changes = Histogram::new(exponential_buckets(0.125, 2.0, 14));
         Metrics {
             questions: add(ours, "questions", "Questions that the plugin asked"),
@@ -100,7 +100,7 @@ impl Metrics {
             unrestored: add(
                 ours,
                 "unrestored_devices",
-                "Devices that Jackfield could not restore after a pod, as the last call found them; the value is 1",
+                "Devices that Jackfield could not restore after a pod was gone, as the last call found them; the value is 1",
             ),
             devices: add(
                 ours,

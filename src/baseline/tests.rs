@@ -228,7 +228,7 @@ fn a_rebind_restores_the_guid_of_an_ipoib_interface() {
 }
 
 #[test]
-fn a_repair_reports_only_a_pod_identity_that_it_removes() {
+fn a_repair_reports_what_it_removes_of_the_pod() {
     let identities = |before: &DeviceState, now: &DeviceState| -> Vec<PodIdentity> {
         let repairs = compare(before, now).repairs;
         let of = |repair: &Repair| repair.identity(before, now);
@@ -266,12 +266,16 @@ fn a_repair_reports_only_a_pod_identity_that_it_removes() {
         own,
         Some(VfSetting::PortGuid([0, 0, 0, 0, 0, 0, 0, 1].into()))
     );
-    assert_eq!(identities(&with_guid(0), &with_guid(1)), [], "its own");
+    assert_eq!(
+        identities(&with_guid(0), &with_guid(1)),
+        [],
+        "the GUID is the VF's own"
+    );
     let of_vlan = function(|vf| {
         vf.vlan = Some(VfVlan {
             id: 7,
             ..VfVlan::default()
         })
     });
-    assert_eq!(identities(&of_vlan, &fresh()), [], "it has none now");
+    assert_eq!(identities(&of_vlan, &fresh()), [], "the VF has no VLAN now");
 }

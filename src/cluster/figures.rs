@@ -30,7 +30,7 @@ pub struct Figures {
     pub code: u32,
     /// The error message in the result for the runtime.
     pub failure: Option<String>,
-    /// The name of the last phase, except [`Phase::Unwind`]. For a failed call, this is the phase
+    /// The name of the last phase before [`Phase::Unwind`]. For a failed call, this is the phase
     /// that failed.
     pub last: Option<Word>,
     /// The time from the start of the call to its result, in microseconds.
@@ -56,7 +56,7 @@ pub struct Figures {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct OnRecord {
-    /// The runtime's attachments: one for each sandbox, whatever the number of its networks.
+    /// The number of sandboxes on record.
     pub attachments: u64,
     /// Detachments that failed and that Jackfield still has to retry.
     pub owed: u64,

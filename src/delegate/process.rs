@@ -29,10 +29,6 @@ const KILL_GRACE: Duration = Duration::from_secs(1);
 /// still write the rest, for example if the delegate is a wrapper script that pipes its output
 /// through `tee`.
 pub(super) const ORPHAN_GRACE: Duration = Duration::from_millis(250);
-/// For this long, Jackfield waits only for the process to exit, and does not read the pipes. A
-/// delegate usually writes its answer just before it exits. Waking up for the answer too would cost
-/// processor time.
-const ONLY_END: Duration = Duration::from_millis(50);
 /// The interval between checks whether a process has exited, on a kernel without pidfds.
 const TICK: Duration = Duration::from_millis(1);
 
@@ -133,15 +129,8 @@ impl<'a> RunningProcess<'a> {
     /// Waits until the process ends. Kills it at the deadline, or if it writes too much.
     fn wait(&mut self, deadline: Instant) -> Ending {
         self.feed.push();
-        let only_end = deadline.min(Instant::now() + ONLY_END);
         loop {
-            let is_early =
-                self.pidfd.is_some() && self.feed.fd().is_none() && Instant::now() < only_end;
-            let pumped = match is_early {
-                true => self.wait_for_end(only_end),
-                false => self.pump(deadline),
-            };
-            if let Some(ending) = pumped {
+            if let Some(ending) = self.pump(deadline) {
                 self.stdout.drain();
                 self.stderr.drain();
                 self.wait_for_orphans(ending, deadline);
@@ -225,14 +214,6 @@ impl<'a> RunningProcess<'a> {
             self.stderr.drain();
         }
         (exit || self.pidfd.is_none()).then(|| self.ending())?
-    }
-
-    /// Waits until the process ends, at most until `until`. Returns how it ended.
-    fn wait_for_end(&self, until: Instant) -> Option<Ending> {
-        let pidfd = self.pidfd.as_ref()?;
-        let mut fds = [PollFd::new(pidfd, PollFlags::IN)];
-        let _interrupted = poll(&mut fds, timeout(until).as_ref());
-        self.ending()
     }
 
     /// Returns how the process ended, or `None` if it still runs. Does not reap the process, so

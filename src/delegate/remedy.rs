@@ -64,8 +64,8 @@ const REMEDIES: [(&[&str], &str); 17] = [
     ),
     (
         &["failed to find vf"],
-        "the driver of the physical function does not list the function; run ip link show to see \
-         which functions it lists",
+        "the driver of the physical function does not list this VF; run ip link show to see which \
+         VFs the driver lists",
     ),
     (
         &["failed to get netlink device", "not found"],

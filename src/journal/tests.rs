@@ -166,7 +166,7 @@ fn a_sweep_removes_only_markers_without_a_record() {
 }
 
 #[test]
-fn only_a_directory_without_foreign_files_is_closed_to_other_users() {
+fn other_users_lose_access_only_to_a_directory_without_foreign_files() {
     use std::os::unix::fs::PermissionsExt;
     let base = tempfile::tempdir().unwrap();
     let open = |name: &str, holds: &str| {

@@ -6,8 +6,8 @@
 //! expected JSON.
 //!
 //! Values with only one text form (addresses, GUIDs, interface names, CNI results and arguments)
-//! keep the serialization of their modules. So do pods and allocated devices, because other
-//! interfaces use the same keys.
+//! keep the serialization of their modules. So do pods and allocated devices, because messages
+//! between plugin and agent use the same keys.
 
 mod attachment;
 mod device;

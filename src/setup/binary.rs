@@ -108,7 +108,7 @@ pub(super) fn drift(paths: &HostPaths, installed: &Manifest) -> Option<Drift> {
 }
 
 /// Refuses this binary if a plugin of `network` or the installed binary is built for a different
-/// machine. Such a binary may still run, because the kernel may emulate the other machine.
+/// machine. Running a binary does not show this, because the kernel may emulate the other machine.
 ///
 /// # Errors
 /// [`SetupError::OtherMachine`].

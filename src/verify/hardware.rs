@@ -1,4 +1,4 @@
-//! Hardware addresses of results and of the kernel.
+//! Compares the hardware addresses in CNI results with those in the kernel.
 
 use device_info::MacAddr;
 

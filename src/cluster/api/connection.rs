@@ -1,4 +1,4 @@
-//! The connection to the API server, and how the client detects that it is dead.
+//! The connection to the API server, and how the client detects a dead connection.
 //!
 //! A connection that a load balancer has dropped is silent, but so is a watch without changes. Over
 //! HTTP/2, the client distinguishes the two by a PING. HTTP/1.1 has no PING. So the client asks the

@@ -51,8 +51,8 @@ struct Spec<'a> {
 }
 
 impl<'a> Wire<'a> {
-    /// Returns the object without its configuration, the configuration, and the object's resource
-    /// version.
+    /// Takes the object apart: the object without its configuration, the configuration, and the
+    /// resource version.
     fn into_parts(self) -> (Value, Option<&'a RawValue>, String) {
         let resource = self
             .metadata
@@ -104,7 +104,7 @@ impl<'a> Unread<'a> {
         let (object, config, _) = serde_json::from_slice::<Wire<'_>>(text)?.into_parts();
         let short = config.filter(|config| config.get().len() < SHORT);
         // Only a short configuration is decoded and checked. A long configuration only has to be a
-        // string. `from_parts` refuses `false`, because it is not a string.
+        // string. An invalid configuration becomes `false`, which `from_parts` refuses.
         let value = match (short, config) {
             (Some(short), _) => serde_json::from_str(short.get()).unwrap_or(Value::Bool(false)),
             (None, Some(long)) if !long.get().starts_with('"') => Value::Bool(false),

@@ -38,8 +38,8 @@ pub enum PublishError {
     /// The pod cannot be read, or the API server did not accept the status. No event has been
     /// created.
     Status(ApiError),
-    /// The API server did not accept an event. If the publication has a status, the status is
-    /// already written or is too long.
+    /// The API server did not accept an event. If the publication also has a status, the
+    /// agent has written the status, unless it was too long to write.
     Event(ApiError),
 }
 

@@ -18,7 +18,7 @@ const RESOURCE_NAME: &str = "k8s.cni.cncf.io/resourceName";
 const DEVICE_ID: &str = "k8s.cni.cncf.io/deviceID";
 const PCI_BUS_ID: &str = "resource.kubernetes.io/pciBusID";
 
-/// The memory of a device in addition to its texts, in bytes.
+/// The memory that a device needs besides its strings, in bytes.
 const DEVICE: usize = 128;
 
 /// A slice on the wire.
@@ -59,7 +59,7 @@ pub struct SliceView {
 }
 
 impl SliceView {
-    /// Returns the memory that the slice needs in addition to an empty slice, in bytes.
+    /// Returns the memory that the devices of the slice need, in bytes.
     pub fn length(&self) -> usize {
         let devices = self.devices.iter().map(|(name, identity)| {
             let texts = [&identity.resource, &identity.id];
@@ -98,7 +98,7 @@ fn identity(attributes: &BTreeMap<String, Value>) -> SliceIdentity {
     }
 }
 
-/// Whether slices can complete kubelet's report. They can if the report has devices of DRA drivers
+/// Whether slices can add to what kubelet reports. They can if the report has devices of DRA drivers
 /// or lists the resources on the node.
 pub(super) fn concern(devices: &PodDevices) -> bool {
     devices.on_node.is_some() || devices.dynamic().next().is_some()

@@ -76,8 +76,8 @@ pub(in crate::operation) fn baseline(
     Ok(states.devices)
 }
 
-/// Restores the devices of the attachments in `detached`, and of attachments that were never
-/// started or are already detached. Returns the failures that a retry may resolve.
+/// Restores the devices of the attachments that this call detached (`detached`), that an earlier
+/// call detached, or that were never started. Returns the failures that a retry may resolve.
 pub(in crate::operation) fn restore(
     context: &Context<'_>,
     sandbox: &Sandbox,

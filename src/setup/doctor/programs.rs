@@ -37,6 +37,9 @@ pub(super) fn look(
     let types: BTreeSet<&str> = types.map(String::as_str).collect();
     let types: Vec<&str> = types.into_iter().collect();
     let count = networks.len();
-    findings.fine(format!("{count} networks by {}", types.join(", ")));
+    findings.fine(format!(
+        "{count} networks, with the plugins {}",
+        types.join(", ")
+    ));
     networks
 }

@@ -133,7 +133,7 @@ fn a_node_that_is_well_is_told_so_in_short() {
         "configuration",
         "installation",
         "1 pods, 1 definitions",
-        "2 networks by bridge, host-local, ptp",
+        "2 networks, with the plugins bridge, host-local, ptp",
         "1 sandboxes on record",
         "no detachment is owed",
     ] {
