@@ -1,5 +1,5 @@
-//! The NPWG multi-network specification without any I/O: selections of pods, definitions of
-//! networks, IPAM claims and status entries.
+//! The NPWG multi-network specification without any I/O: the networks that pods select,
+//! network definitions, IPAM claims and status entries.
 //!
 //! ```text
 //! annotation of a pod ──▶ Selection ──┐

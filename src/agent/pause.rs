@@ -48,8 +48,8 @@ impl Pause {
 
     /// Begins the next pause and returns its length, which is at least `least`, the time that the
     /// API server asks for. A failure during a pause does not double the pause. Adds a random part
-    /// of up to a quarter: all nodes lose the API server, or get the same `Retry-After`, at the
-    /// same time, but must not all retry at the same time.
+    /// of up to a quarter of that length. Otherwise, nodes that lose the API server together would
+    /// also retry together.
     pub(super) fn lengthen(&self, longest: Duration, least: Duration) -> Duration {
         let pause = match self.state.get() {
             None => FIRST,

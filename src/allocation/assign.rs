@@ -19,7 +19,7 @@ pub struct Wish<'a> {
 /// Wishes that name a device come first. Each of them gets its device if the pod has the device and
 /// no earlier wish got it. If the wish also names a resource, the device must belong to that
 /// resource. Each wish that names only a resource then gets the next free device of that resource.
-/// A wish for a resource that counts something other than devices gets none.
+/// If a resource does not consist of devices, a wish for the resource gets no device.
 pub fn assign(
     allocation: &Allocation,
     wishes: &[Wish<'_>],

@@ -3,7 +3,7 @@
 /// The annotation with the source from which kubelet read the pod: `api` for the API server, and
 /// `file` or `http` for a static pod.
 const SOURCE: &str = "kubernetes.io/config.source";
-/// The annotation of a mirror pod with the UID of its static pod.
+/// The annotation that holds the UID of the static pod on its mirror pod.
 const MIRROR: &str = "kubernetes.io/config.mirror";
 /// The annotation with kubelet's hash of a static pod's manifest, which is also the pod's UID.
 const HASH: &str = "kubernetes.io/config.hash";

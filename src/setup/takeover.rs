@@ -25,7 +25,7 @@ use super::{HostPaths, SetupError};
 use crate::cluster::conf_dir;
 use crate::cni::RawObject;
 
-/// The default configuration of Multus' daemon, below the runtime's directory.
+/// The default path of the configuration of Multus' daemon, in the runtime's CNI directory.
 const DAEMON_CONF: &str = "multus.d/daemon-config.json";
 
 /// How to take over.
@@ -51,7 +51,7 @@ pub struct FromMultus {
 /// The configuration of Multus.
 #[derive(Debug)]
 pub struct Takeover {
-    /// The host's path of the file of Multus' configuration.
+    /// The path of Multus' configuration file on the host.
     pub file: PathBuf,
     /// The configuration, converted to our keys.
     pub ours: RawObject,

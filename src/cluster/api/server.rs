@@ -33,8 +33,8 @@ pub(super) const JSON: &str = "application/json";
 pub(super) const JSON_PATCH: &str = "application/json-patch+json";
 /// The media type of a server-side apply. JSON is valid YAML, so the body may be JSON.
 pub(super) const APPLY_PATCH: &str = "application/apply-patch+yaml";
-/// The size limit of an answer, in bytes, unless the request sets its own limit. Several objects of
-/// the largest size in etcd fit.
+/// The size limit of an answer, in bytes, unless the request sets its own limit. An answer may
+/// contain several objects of the largest size that etcd accepts.
 pub(super) const LARGEST: usize = 16 << 20;
 
 /// A client of the API server.

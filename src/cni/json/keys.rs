@@ -48,7 +48,7 @@ fn only(mut letters: impl Iterator<Item = char>) -> Option<char> {
 /// Parsers disagree about such a text. Go merges the values and skips a `null`. Other parsers take
 /// the first or the last value.
 ///
-/// `names` is the path of one object whose keys are names, such as the names of annotations. In
+/// `names` is the path of one object whose keys are free text, such as `metadata.annotations`. In
 /// this object, two keys that differ only in case are allowed.
 ///
 /// # Errors

@@ -104,7 +104,7 @@ fn an_ambiguous_configuration_is_refused() {
 
 /// Multus looks for `type` first, and passes the whole object to the plugin.
 #[test]
-fn a_configuration_with_the_key_type_is_a_single_plugin() {
+fn a_configuration_with_its_own_type_is_a_single_plugin() {
     let types = |text: &str| -> Vec<String> {
         let config = NetworkConfig::parse(text.as_bytes()).unwrap();
         assert_eq!(

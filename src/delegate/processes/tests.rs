@@ -210,7 +210,7 @@ fn a_plugin_that_hangs_is_killed_at_its_deadline() {
 
 // Injects a fault: the plugin answers immediately, closes its outputs, and then hangs.
 #[test]
-fn a_plugin_that_hangs_after_its_answer_fails() {
+fn a_plugin_fails_if_it_hangs_after_its_answer() {
     let plugin = Plugin::script("echo {}; exec >&- 2>&-; sleep 100");
     let error = plugin.exec(Verb::Add, "{}", SHORT).unwrap_err();
     plugin.assert_no_process_is_left();

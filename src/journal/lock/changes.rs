@@ -19,7 +19,7 @@ const FOLDER: &str = "changes";
 /// the GC, so a flow of changes cannot keep the GC waiting.
 const GATE: &str = "gc";
 
-/// A lock that either any number of changes share, or one GC holds alone.
+/// A lock that any number of changes share, or that one GC holds alone.
 ///
 /// The lock is a `flock`, so it ends with its process. If a change is killed, the record of the
 /// sandbox already contains every attachment that an orphaned delegate may still make.

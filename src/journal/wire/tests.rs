@@ -23,7 +23,7 @@ fn an_attachment_reads_back_as_it_was() {
 }
 
 #[test]
-fn an_unknown_property_of_a_device_is_not_written() {
+fn a_device_property_without_a_value_is_not_written() {
     let text = r#"{"device":"0000:01:10.0"}"#;
     let state = read::<Device>(text).unwrap();
     assert_eq!((&state.driver, &state.function), (&None, &None));

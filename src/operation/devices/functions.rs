@@ -14,10 +14,10 @@ use crate::verify::{Finding, HiddenFunction, IntendedFunction, Mismatch, Weight}
 
 /// Compares the settings that `attachments` request for their VFs with the settings that the
 /// physical functions report. Asks physical functions only if an attachment requests such settings.
-/// Returns the findings that `verify` allows, as warnings.
+/// Returns, as warnings, the findings that the setting `verify` allows.
 ///
 /// # Errors
-/// [`Failure::Verification`] for the first attachment with findings that `verify` does not allow.
+/// [`Failure::Verification`] for the first attachment with findings that the setting `verify` does not allow.
 /// The kernel's error if the links of the host cannot be read.
 pub(in crate::operation) fn prove<'a>(
     context: &Context<'_>,

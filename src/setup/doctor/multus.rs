@@ -6,8 +6,8 @@ use crate::journal::{Key, MultusCache};
 use crate::operation::Context;
 
 /// The remedy for a file of the cache that cannot be read.
-const LACKS: &str = "delete its pod before its definitions: if the cache has no readable \
-                     attachment of the pod, the DEL reads the definitions";
+const LACKS: &str = "delete the pod before you delete the pod's definitions, because a DEL \
+                     without a readable cache needs the definitions";
 
 /// Checks whether every file of the cache can be read. Skips adopted sandboxes: Jackfield has
 /// written records of these sandboxes to the journal and no longer needs the cache for them.

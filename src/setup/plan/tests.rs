@@ -8,7 +8,7 @@ use crate::setup::problem::ConfFileProblem;
 const BRIDGE: &str = r#"{"name":"b","type":"bridge"}"#;
 const MULTUS: &str = r#"{"name":"m","type":"multus"}"#;
 
-/// Plans for a runtime's directory that contains these files.
+/// Plans the installation on a node whose CNI directory contains these files.
 fn planned(files: &[(&str, &str)], manifest: Option<&str>) -> Result<Outlook, SetupError> {
     let dir = tempfile::tempdir().unwrap();
     for (name, text) in files {
@@ -159,7 +159,7 @@ fn multus_is_refused_only_if_its_file_sorts_before_ours() {
 }
 
 #[test]
-fn a_configuration_that_begins_with_jackfield_stays_unchanged() {
+fn a_configuration_whose_first_plugin_is_jackfield_stays_unchanged() {
     let ours = ours("/10-b.conf");
     let followed = ours.replace("\n  ]", ",\n    {\"type\": \"istio-cni\"}\n  ]");
     for text in [&ours, &followed] {
@@ -207,7 +207,7 @@ fn a_renamed_configuration_comes_back_with_all_its_keys() {
 }
 
 #[test]
-fn our_configuration_follows_the_first_network_in_the_directory() {
+fn our_configuration_switches_to_the_first_network_in_the_directory() {
     let ours = ours("/10-b.conf");
     let name = Some("00-jackfield.conflist");
     let here = ("00-jackfield.conflist", ours.as_str());

@@ -116,8 +116,8 @@ pub enum Mismatch {
     /// The hardware address cannot be checked, because a master has changed it and the kernel
     /// reports no permanent address.
     #[error(
-        "its hardware address {expected} is hidden below {master:?}; check it on the device's \
-         physical function"
+        "its hardware address cannot be read below the master {master:?}, so compare {expected} with \
+         the address on the device's physical function"
     )]
     HiddenHardwareAddress {
         /// The expected address.
@@ -205,7 +205,9 @@ pub enum Mismatch {
     )]
     Socket(String),
     /// This interface has enslaved the attachment's interface, but is not allowed to.
-    #[error("it is enslaved to {0:?}, which is not a later attachment of this pod; release it")]
+    #[error(
+        "it is enslaved to {0:?}, which is no later attachment's interface in this pod; release it"
+    )]
     Master(String),
 }
 

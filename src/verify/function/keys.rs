@@ -1,7 +1,7 @@
 //! The keys by which sriov-cni and ib-sriov-cni set up a virtual function.
 //!
-//! This module accepts only values that these plugins read as they are written. It refuses values
-//! that they refuse or misread. For example, `"spoofchk": "yes"` would switch the check off.
+//! This module refuses values that these plugins refuse or misread. For example,
+//! `"spoofchk": "yes"` would switch the check off.
 
 use std::ops::RangeInclusive;
 use std::str::FromStr;
@@ -110,8 +110,8 @@ fn rate(plugin: &PluginConfig, key: &'static str) -> Read<u32> {
     number(plugin, key, 0..=u32::MAX)
 }
 
-/// Reads the VLAN, its priority and its protocol. Refuses a priority or a protocol that needs a
-/// VLAN if the definition sets none.
+/// Reads the VLAN, its priority and its protocol. If the definition sets no VLAN,
+/// refuses a priority or a protocol that needs one.
 fn vlan(plugin: &PluginConfig) -> Read<VfVlan> {
     let id = number(plugin, "vlan", VLANS)?;
     let qos = number(plugin, "vlanQoS", PRIORITIES)?;
@@ -151,7 +151,7 @@ mod tests {
         super::check(&config.plugins()[0]).map_err(|error| error.to_string())
     }
 
-    /// Includes keys in another case, which Go accepts.
+    /// Includes keys with different upper and lower case, which Go accepts.
     #[test]
     fn vf_settings_that_plugins_read_correctly_are_accepted() {
         for keys in [

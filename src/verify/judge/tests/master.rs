@@ -23,7 +23,7 @@ fn verification_of_an_enslaved_interface_uses_its_permanent_address() {
     expect(&below(asked()), &enslaved(Some(ours)), &[]);
     let part = "its hardware address is 02:00:00:00:00:07, but 02:00:00:00:00:01 was requested";
     expect(&below(asked()), &enslaved(Some(other)), &[(Demanded, part)]);
-    let part = "its hardware address 02:00:00:00:00:01 is hidden below \"bond0\"";
+    let part = "its hardware address cannot be read below the master \"bond0\"";
     expect(&below(asked()), &enslaved(None), &[(Warning, part)]);
     // The interface has the bond's address, so a request for that address is met.
     expect(
@@ -31,8 +31,8 @@ fn verification_of_an_enslaved_interface_uses_its_permanent_address() {
         &enslaved(Some(other)),
         &[],
     );
-    // Right after ADD, only the current address counts, because the attachment's own chain has made
-    // the master.
+    // Right after ADD, only the current address counts, because the attachment's own chain
+    // has enslaved the interface.
     let part = "its hardware address is 02:00:00:00:00:b0";
     expect(&asked(), &enslaved(Some(ours)), &[(Demanded, part)]);
     let ip = "10.1.1.5 was requested, but the interface has none";
@@ -44,8 +44,8 @@ fn verification_of_an_enslaved_interface_uses_its_permanent_address() {
 }
 
 #[test]
-fn a_master_that_is_not_a_later_attachment_is_a_finding() {
-    let part = "enslaved to \"bond0\", which is not a later attachment";
+fn only_the_interface_of_a_later_attachment_may_be_the_master() {
+    let part = "enslaved to \"bond0\", which is no later attachment's interface";
     let asked = || Asked::default().below(&["net2"]);
     expect(&asked(), &enslaved(None), &[(Answered, part)]);
     expect(&Asked::default(), &enslaved(None), &[]);
