@@ -120,8 +120,8 @@ impl Capture {
             .retain(|other, _| other != path && !other.starts_with(&below));
     }
 
-    /// Drops directories that the paths below them imply, so that equal machines have equal
-    /// captures.
+    /// Drops every directory that contains another node, because that node's path implies the
+    /// directory. Equal machines then have equal captures.
     pub(crate) fn without_obvious_directories(mut self) -> Self {
         let obvious: Vec<String> = self
             .sysfs

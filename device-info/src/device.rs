@@ -30,8 +30,8 @@ impl Sysfs {
             .or_else(|| self.vdpa_device(id).map(Device::Vdpa))
     }
 
-    /// Finds the names of an interface's device by the parent that netlink reports
-    /// (`IFLA_PARENT_DEV_BUS_NAME`, `IFLA_PARENT_DEV_NAME`).
+    /// Finds the names of the device behind an interface. `bus` and `name` identify the interface's
+    /// parent, as netlink reports it (`IFLA_PARENT_DEV_BUS_NAME`, `IFLA_PARENT_DEV_NAME`).
     ///
     /// The parent of a virtio interface is `virtioN`, and the parent of a subfunction's interface
     /// is `mlx5_core.sf.N`. From the parent, this method finds the PCI function and, for a virtio

@@ -104,8 +104,8 @@ impl Devlink {
     ///
     /// # Errors
     ///
-    /// [`DevlinkError`] if the socket fails, or if the answer is missing, unreadable or a refusal
-    /// for another reason.
+    /// [`DevlinkError`] if the socket fails, if the answer is missing or unreadable, or if the
+    /// kernel refuses for any other reason.
     pub fn eswitch_mode(
         &mut self,
         device: &DevlinkHandle,
@@ -122,8 +122,8 @@ impl Devlink {
     ///
     /// # Errors
     ///
-    /// [`DevlinkError`] if the socket fails, or if the answer is missing, unreadable or a refusal
-    /// for another reason.
+    /// [`DevlinkError`] if the socket fails, if the answer is missing or unreadable, or if the
+    /// kernel refuses for any other reason.
     pub fn ports(&mut self, device: &DevlinkHandle) -> Result<Vec<DevlinkPort>, DevlinkError> {
         // Kernels before 6.6 always dump the ports of all devices.
         match self.ask(&Request::ports(device)) {

@@ -73,11 +73,11 @@
 //! # Features
 //!
 //! - `fixtures`: machines for tests, including rare hardware.
-//! - `pci-names`: a compiled-in table of vendor and device names, for machines without a `pci.ids`
-//!   file for [`PciNames`]. It adds 3 MB. The build script of the crate `pci-ids` downloads a newer
-//!   table with curl. In this repository, `.cargo/config.toml` forbids the download, so that a
-//!   build without a network gives the same result. Elsewhere, set `CURL_HOME` to a directory with
-//!   a `.curlrc` that forbids the download.
+//! - `pci-names`: a compiled-in table of vendor and device names, which adds 3 MB. [`PciNames`]
+//!   takes from it the names that the machine's `pci.ids` lacks. The build script of the crate
+//!   `pci-ids` downloads a newer table with curl. In this repository, `.cargo/config.toml` forbids
+//!   the download, so that a build without a network gives the same result. Elsewhere, set
+//!   `CURL_HOME` to a directory with a `.curlrc` that forbids the download.
 
 pub use capture::{Capture, CaptureError};
 pub use device::{Device, DeviceNames};

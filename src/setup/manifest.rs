@@ -51,8 +51,7 @@ pub struct Manifest {
     pub conf: PathBuf,
     /// The directory of the cluster network's configuration, on the host.
     pub cluster_conf_dir: PathBuf,
-    /// Whether the configuration always uses the first network in `cluster_conf_dir`, even if that
-    /// network changes.
+    /// Whether the configuration always uses whichever network is first in `cluster_conf_dir`.
     pub follows: bool,
     /// The size and checksum of the cluster network's file; `None` unless `follows` is set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -143,8 +142,8 @@ impl Manifest {
         Ok(Some(manifest))
     }
 
-    /// Replaces the directories in the paths of the manifest by the names that this process uses.
-    /// The installer may have used a symlink to a directory, or, in a container, a mount with a
+    /// In the manifest's paths, replaces each directory by the path that this process uses for that
+    /// directory. The installer may have used a symlink, or, in a container, a mount with a
     /// different path.
     fn as_called_in(&mut self, paths: &HostPaths) {
         let dir = |path: &Path| path.parent().unwrap_or(Path::new("/")).to_owned();

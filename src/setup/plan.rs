@@ -73,8 +73,7 @@ pub(super) struct InstallPlan {
     pub(super) conf: OurConf,
     /// The name of our configuration's file.
     pub(super) name: String,
-    /// Whether our configuration always uses the first network of the directory, even if that
-    /// network changes.
+    /// Whether our configuration always uses whichever network is first in the directory.
     pub(super) follows: bool,
     /// Multus' configuration converted to our keys, if our configuration replaces it or has
     /// replaced it.
@@ -230,8 +229,8 @@ fn gives_way(file: &ConfFile, takes_over: bool) -> bool {
 /// Returns a name for our configuration that sorts before all files that stay.
 fn first_name(runtime: &Directory, takes_over: bool) -> Result<String, SetupError> {
     let first = runtime.files.iter().find(|file| {
-        // The installer copies a broken file with one of our names, and replaces it. A network with
-        // one of our names stays, because the node needs this network.
+        // If a file under one of our names is broken, the installer copies and replaces it. If such
+        // a file configures a network, it stays, because the node needs this network.
         let is_broken = matches!(file.kind, Kind::Broken(_));
         let is_replaced = is_broken && NAMES.contains(&file.name.as_str());
         !gives_way(file, takes_over) && !is_replaced

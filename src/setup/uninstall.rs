@@ -154,9 +154,10 @@ fn names_ours(paths: &HostPaths, path: &Path) -> bool {
     NAMES.iter().any(|name| text.contains(name)) || text.contains(&by_type)
 }
 
-/// Copies the cluster network's configuration into the runtime's directory, if that directory is
-/// separate, was not empty, and had no other network before the uninstall. Without a network, the
-/// runtime could not even stop its pods.
+/// Copies the cluster network's configuration into the runtime's directory. Without a network, the
+/// runtime could not even stop its pods. Does nothing if the cluster network itself writes to the
+/// runtime's directory. Does nothing either if, before the uninstall, the runtime's directory was
+/// empty or had a network besides ours.
 fn leave_a_network(paths: &HostPaths, runtime: &Directory, say: Say<'_>) -> Result<(), SetupError> {
     let has_other = runtime
         .files

@@ -15,7 +15,7 @@ pub struct Observed {
     /// The IP addresses of the interface.
     pub addresses: Vec<Address>,
     /// The name of the bridge or bond that has enslaved the attachment's interface. `None` for a
-    /// VRF, which changes only routing, and with [`Masters::Any`].
+    /// VRF, because a VRF changes only routing. Always `None` with [`Masters::Any`].
     pub master: Option<String>,
     /// The names of the device behind the interface. [`observe`] sets only the name of the parent
     /// device that the kernel reports. A caller with access to sysfs replaces it with all names,
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn master_and_device_are_read_by_name() {
+    fn observe_returns_the_names_of_master_and_device() {
         let mut port = link(3, "net1");
         port.master = Some(9);
         port.parent_name = Some("0000:01:10.0".to_owned());

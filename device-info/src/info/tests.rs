@@ -409,7 +409,7 @@ fn only_the_last_component_of_a_virtio_path_is_compared() {
 }
 
 #[test]
-fn given_device_info_is_only_checked_if_there_are_no_facts() {
+fn without_facts_given_device_info_is_still_checked() {
     assert_eq!(complete(None, None).unwrap(), None);
     let given = wire(
         json!({"type": "vhost-user", "pci": null, "vhost-user": {"mode": "server", "path": "/run/x/v.sock"}}),

@@ -1,6 +1,6 @@
-//! Converts Multus' configuration to ours. Keeps keys with the same meaning, and drops keys that
-//! only Multus' own processes use. If a default of Multus differs from ours, adds the key with
-//! Multus' default.
+//! Converts Multus' configuration to ours. Keeps keys that mean the same to Multus and Jackfield,
+//! and drops keys that only Multus' own processes use. If a default of Multus differs from ours,
+//! adds the key with Multus' default.
 
 use std::path::Path;
 
@@ -157,8 +157,9 @@ fn named(ours: &RawObject) -> Option<String> {
     named.filter(|name| !name.is_empty())
 }
 
-/// Removes `clusterNetwork` if it names the first network of the directory, so that our
-/// configuration always uses the first network, as Multus does.
+/// Removes `clusterNetwork` if it names the first network of the runtime's directory, so that our
+/// configuration always uses the first network, as Multus does. Keeps the key if the cluster network
+/// writes to a separate directory.
 fn follow(ours: &mut RawObject, runtime: &Directory, paths: &HostPaths) {
     let named = named(ours);
     let Ok((first, _)) = runtime.cluster_network() else {

@@ -19,7 +19,7 @@ use crate::plugin::with_host;
 use crate::request::{Call, ClusterNetwork, NodeConfig, Request, RequestError, Source};
 
 /// The time limit for one pod. The limit is short because kubelet already knows the devices of
-/// running pods.
+/// running pods: unlike the ADD of a new pod, a rehearsal need not wait for kubelet.
 const PER_POD: Duration = Duration::from_secs(5);
 /// The time limit for all networks together.
 const NETWORKS: Duration = Duration::from_secs(60);
@@ -63,7 +63,7 @@ impl Problem for RehearsalFinding {
     }
 
     fn remedy(&self) -> Option<String> {
-        let remedy = "delete the file's pod while the pod's definitions are in the cluster";
+        let remedy = "delete the file's pod while the cluster still has the pod's definitions";
         matches!(self, RehearsalFinding::Cache(_)).then(|| remedy.to_owned())
     }
 }

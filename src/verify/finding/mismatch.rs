@@ -206,7 +206,8 @@ pub enum Mismatch {
     Socket(String),
     /// This interface has enslaved the attachment's interface, but is not allowed to.
     #[error(
-        "it is enslaved to {0:?}, which is no later attachment's interface in this pod; release it"
+        "it is enslaved to {0:?}, which is not the interface of a later attachment of this pod; \
+         release it"
     )]
     Master(String),
 }

@@ -45,7 +45,7 @@ fn verification_of_an_enslaved_interface_uses_its_permanent_address() {
 
 #[test]
 fn only_the_interface_of_a_later_attachment_may_be_the_master() {
-    let part = "enslaved to \"bond0\", which is no later attachment's interface";
+    let part = "enslaved to \"bond0\", which is not the interface of a later attachment";
     let asked = || Asked::default().below(&["net2"]);
     expect(&asked(), &enslaved(None), &[(Answered, part)]);
     expect(&Asked::default(), &enslaved(None), &[]);
