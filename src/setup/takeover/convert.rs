@@ -158,8 +158,8 @@ fn named(ours: &RawObject) -> Option<String> {
 }
 
 /// Removes `clusterNetwork` if it names the first network of the runtime's directory, so that our
-/// configuration always uses the first network, as Multus does. Keeps the key if the cluster network
-/// writes to a separate directory.
+/// configuration always uses the first network, as Multus does. Keeps the key if the cluster
+/// network writes to a separate directory.
 fn follow(ours: &mut RawObject, runtime: &Directory, paths: &HostPaths) {
     let named = named(ours);
     let Ok((first, _)) = runtime.cluster_network() else {
