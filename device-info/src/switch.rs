@@ -34,8 +34,8 @@ impl Switch {
     ///
     /// # Errors
     ///
-    /// [`DevlinkError`] if the socket fails, or if an answer is missing, unreadable or a refusal
-    /// for a reason other than a missing device or switch.
+    /// [`DevlinkError`] if the socket fails, if an answer is missing or unreadable, or if devlink
+    /// refuses a request. A refusal because the device or its switch is missing is not an error.
     pub fn read(devlink: &mut Devlink, device: &DevlinkHandle) -> Result<Self, DevlinkError> {
         let mode = devlink.eswitch_mode(device)?;
         let ports = if mode == Some(EswitchMode::Switchdev) {
@@ -153,8 +153,8 @@ impl PortTable {
         let uplink = uplink(&netdevs)?;
         let switch = uplink.entry.text("phys_switch_id")?;
         let pf = pf_number(physical, uplink.port)?;
-        // Most drivers put representors beside the uplink, below the same parent. Otherwise search
-        // all interfaces of the namespace.
+        // Most drivers put representors beside the uplink, below the same parent. If the uplink is
+        // alone there, search all interfaces of the namespace.
         if beside == 1 {
             let sysfs = physical.entry().sysfs();
             netdevs = sysfs

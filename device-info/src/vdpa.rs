@@ -46,9 +46,9 @@ impl Sysfs {
             .collect()
     }
 
-    /// Returns the vDPA devices directly below a device. Reads only links whose names are in both
-    /// directories, so that the number of system calls does not grow with the number of the node's
-    /// vDPA devices.
+    /// Returns the vDPA devices directly below a device. Reads a link on the vDPA bus only if its
+    /// name also occurs in the device's directory, so that the number of system calls does not grow
+    /// with the number of the node's vDPA devices.
     pub(crate) fn vdpa_devices_below(&self, parent: &Entry) -> Vec<VdpaDevice> {
         let on_bus = self.names(DEVICES);
         if on_bus.is_empty() {
@@ -100,8 +100,9 @@ impl VdpaDevice {
 
     /// Returns the virtio device that `virtio_vdpa` created for this device: `virtio3`.
     ///
-    /// The virtio device is in the directory of a software device, or beside a device that belongs
-    /// to a PCI function. In the second case returns `None` if several match.
+    /// For a software device, the virtio device is in this device's directory. For a device of a
+    /// PCI function, it is in the function's directory. If several virtio or vDPA devices there
+    /// could match, returns `None`.
     #[must_use]
     pub fn virtio_device(&self) -> Option<String> {
         (self.driver()? == VdpaDriver::Virtio).then_some(())?;
@@ -119,8 +120,8 @@ impl VdpaDevice {
     }
 
     /// Returns the path at which programs open the device (`DEVINFO 1.1.0 §3.1.4.3`):
-    /// `/dev/vhost-vdpa-0` or `/sys/bus/virtio/devices/virtio3`. Below
-    /// `/dev`, the device node must have the numbers that sysfs shows.
+    /// `/dev/vhost-vdpa-0` or `/sys/bus/virtio/devices/virtio3`. A device node in `/dev` must have
+    /// the major and minor number that sysfs shows.
     #[must_use]
     pub fn path(&self) -> Option<String> {
         match self.driver()? {

@@ -16,8 +16,8 @@ pub struct Sriov {
     /// The device ID of the virtual functions.
     pub vf_device: Option<u16>,
     /// The number of MSI-X vectors that the function can distribute among its virtual functions.
-    /// `None` if the driver has no pool of vectors. In that case, the driver of E810 shows a
-    /// negative number as 4294967033, which is more than any function has.
+    /// `None` if the driver has no pool of vectors. Without a pool, the driver of E810 shows
+    /// 4294967033 (a negative number, printed as unsigned), which is more than any function has.
     pub vf_total_msix: Option<u32>,
 }
 

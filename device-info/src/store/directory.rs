@@ -13,8 +13,8 @@ use nix::unistd::{Uid, UnlinkatFlags, geteuid, unlinkat};
 
 use super::{StoreError, UnsafeFile, name};
 
-/// The maximum size of a file. Device information takes about 300 bytes. The annotation with the
-/// device information of all of a pod's networks can have at most 256 KiB.
+/// The maximum size of a file. Device information takes about 300 bytes, and a pod's annotations,
+/// where it is published for all networks together, can have at most 256 KiB.
 const MAX_FILE: u64 = 64 << 10;
 
 /// An open directory. Every operation on a file uses the directory's descriptor, not its path.

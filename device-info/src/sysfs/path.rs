@@ -29,8 +29,8 @@ pub(crate) fn follow(root: &Path, directory: &Path, target: &Path) -> Option<Pat
     Some(path)
 }
 
-/// Returns the nearest PCI function's directory at or above `path` and below `root`, with its
-/// address.
+/// Returns the address and the directory of the nearest PCI function at or above `path` and below
+/// `root`.
 pub(crate) fn pci_ancestor(root: &Path, path: &Path) -> Option<(PciAddress, PathBuf)> {
     path.ancestors()
         .take(MAX_ANCESTORS)
