@@ -215,7 +215,7 @@ fn or_none(driver: &Option<String>) -> &str {
 }
 
 impl Repair {
-    /// Returns the identity of the previous pod that the device keeps until this repair succeeds.
+    /// Returns the previous pod's identity that the device keeps until this repair succeeds.
     /// Returns [`None`] if the repair concerns no identity, or if the device does not have the
     /// previous pod's identity.
     #[must_use]
