@@ -60,8 +60,8 @@ pub enum Supply {
         /// The source of the identifiers.
         origin: Origin,
     },
-    /// The resource counts something other than devices (a bridge, a licence), so its networks get
-    /// no device.
+    /// The resource counts something other than devices (a bridge, a licence), so networks of this
+    /// resource get no device.
     NoDevices,
     /// Jackfield does not know the pod's devices, for this reason.
     Unknown(Box<UnknownCause>),

@@ -215,9 +215,9 @@ fn or_none(driver: &Option<String>) -> &str {
 }
 
 impl Repair {
-    /// Returns the identity of the previous pod, which the device keeps until this repair succeeds.
-    /// Returns [`None`] if the repair concerns no identity, or if the device has its own identity
-    /// or none.
+    /// Returns the previous pod's identity that the device keeps until this repair succeeds.
+    /// Returns [`None`] if the repair concerns no identity, or if the device does not have the
+    /// previous pod's identity.
     #[must_use]
     pub fn identity(&self, before: &DeviceState, now: &DeviceState) -> Option<PodIdentity> {
         let netdev = before.netdev.as_ref();

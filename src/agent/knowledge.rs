@@ -37,7 +37,7 @@ const READS: usize = 8;
 const READ_TO_KEEP: usize = 256 << 10;
 /// The most definitions of a pod that the agent reads before the ADD of the pod asks for them.
 const FORESEEN: usize = 32;
-/// The most pods for which the agent reads definitions in advance at the same time.
+/// The most pods whose definitions the agent reads in advance at the same time.
 const FORESIGHT: usize = 4;
 /// The most pods outside the cache that the agent reads at the same time. This limits the memory,
 /// because a pod object may be as large as etcd allows.
@@ -70,7 +70,7 @@ pub(super) struct Knowledge {
 }
 
 impl Knowledge {
-    /// Creates look-ups in `cache`. They read objects that are not in the cache over `connection`.
+    /// Creates look-ups in `cache`. For an object outside the cache, they use `connection`.
     /// The watches and the publisher wait for `start`; look-ups do not.
     pub(super) fn new(
         node: String,

@@ -67,8 +67,8 @@ impl<'a, 's> QuestionLookups<'a, 's> {
         true
     }
 
-    /// Sends a definition from the cache in a separate message. Does not wait for definitions that
-    /// the agent is reading, so that a pod with long definitions does not delay other pods.
+    /// Sends a definition from the cache in a separate message. Does not wait for the turn of
+    /// `read_and_send`, so that a pod with long definitions does not delay other pods.
     async fn send_cached(
         &self,
         object: &ObjectRef,

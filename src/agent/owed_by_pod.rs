@@ -37,7 +37,7 @@ pub(super) struct OwedByPod {
 #[derive(Debug, thiserror::Error)]
 #[error(
     "the agent already keeps {bytes} of at most {MAX_IN_MEMORY} bytes in memory because plugins \
-     cannot write to {}; make it writable for root and free space there",
+     cannot write to {}; make that directory writable for root, and free space there",
     dir.display()
 )]
 pub(super) struct MemoryFull {

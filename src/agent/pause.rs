@@ -46,10 +46,10 @@ impl Pause {
         !is_asked
     }
 
-    /// Begins the next pause and returns its length, which is at least `least`, the time that the
-    /// API server asks for. A failure during a pause does not double the pause. Adds a random part
-    /// of up to a quarter of that length. Otherwise, nodes that lose the API server together would
-    /// also retry together.
+    /// Begins the next pause and returns its length. The pause lasts at least `least`, the time
+    /// that the API server asks for. A failure during a pause does not double the pause. Lengthens
+    /// each pause by a random part of up to a quarter. Otherwise, nodes that lose the API server
+    /// together would also retry together.
     pub(super) fn lengthen(&self, longest: Duration, least: Duration) -> Duration {
         let pause = match self.state.get() {
             None => FIRST,

@@ -124,7 +124,7 @@ impl Publisher {
             // drops the writes.
             Ok(PublishOutcome::NoMirror) => {
                 let pause = self.pause(&pod, LONGEST_MIRROR_PAUSE);
-                return self.still_owed(&pod, pause, &"its mirror pod is not in the cluster yet");
+                return self.still_owed(&pod, pause, &"the mirror pod is not in the cluster yet");
             }
             Err(error) => {
                 self.knowledge.renew_after(&error).await;

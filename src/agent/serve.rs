@@ -37,8 +37,9 @@ const ARRIVAL: Duration = Duration::from_secs(5);
 /// The time limit for each further message of a connection. It is longer than the default deadline
 /// of an ADD, because a plugin keeps its connection during the ADD.
 const PATIENCE: Duration = Duration::from_secs(600);
-/// How long a plugin that has sent its report may take to end. Reading the report at once could
-/// take the processor from the plugin, and the runtime waits until the plugin has ended.
+/// The pause before the agent reads the report of a plugin, so that the plugin can end first.
+/// Without the pause, the agent could take the processor from the plugin while the runtime waits
+/// for the end of the plugin.
 const LAST_STEPS: Duration = Duration::from_millis(2);
 /// The shortest absence of the agent that causes an event, in seconds. An upgrade takes less time.
 const LONG_SILENCE: u64 = 60;
@@ -205,8 +206,8 @@ impl PluginService {
     /// Answers a question and returns whether the agent could send the answer.
     async fn answer(&self, question: &Question, stream: &mut UnixStream) -> bool {
         let began = Instant::now();
-        // End the wait before the watches, so that the cache can answer the next question about a
-        // pod.
+        // End the random wait that delays the watches, so that the cache can answer the next
+        // question about a pod.
         if question.pod.is_some() {
             self.knowledge.start.end();
         }

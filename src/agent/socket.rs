@@ -30,10 +30,10 @@ pub(super) struct AgentSocket {
 impl AgentSocket {
     /// Binds `path` with mode 0600, in a directory with mode 0700.
     ///
-    /// If other users have access to the directory, removes their access. Fails instead if the
-    /// directory contains files other than the socket. Replaces the socket of a dead agent, and
-    /// fails if any other file is at `path`. If another agent listens on the socket, waits at most
-    /// [`TAKE_OVER`] for that agent to end.
+    /// If other users have access to the directory, removes their access, or fails if the directory
+    /// contains other files too. Replaces the socket of a dead agent, and fails if any other file
+    /// is at `path`. If another agent listens on the socket, waits at most [`TAKE_OVER`] for that
+    /// agent to end.
     ///
     /// # Errors
     /// [`AgentError::Socket`].

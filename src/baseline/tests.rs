@@ -228,7 +228,7 @@ fn a_rebind_restores_the_guid_of_an_ipoib_interface() {
 }
 
 #[test]
-fn a_repair_reports_what_it_removes_of_the_pod() {
+fn a_repair_names_the_pod_identity_that_it_removes() {
     let identities = |before: &DeviceState, now: &DeviceState| -> Vec<PodIdentity> {
         let repairs = compare(before, now).repairs;
         let of = |repair: &Repair| repair.identity(before, now);

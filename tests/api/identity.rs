@@ -74,7 +74,7 @@ fn a_static_pod_is_attached_before_its_mirror_is_there_and_told_of_when_it_is() 
         agent.logged(&[
             "still owed",
             "/static-a",
-            "its mirror pod is not in the cluster yet",
+            "the mirror pod is not in the cluster yet",
         ])
     });
     assert_eq!(lab.owed().len(), 1);

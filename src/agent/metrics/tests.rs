@@ -46,14 +46,14 @@ The agent's log has a line for each failed call, with pod, container, network an
 - `check` is a check of `jackfield doctor`.
 
 `jackfield_devices` counts the devices that kubelet's pod-resources API names. A scrape does not query kubelet. While a
-scraper is active, the agent queries kubelet in the background: every minute, and after each answer for a pod with
-devices, but at most once a second. So the figures are at most one minute plus one scrape interval old. The first scrape
-may show no devices.
+scraper is active, the agent queries kubelet in the background: every minute, and whenever it has told a plugin about a
+pod's devices, but at most once a second. So the figures are at most one minute plus one scrape interval old. The first
+scrape may show no devices.
 
 `jackfield doctor` sends the agent its number of findings for each check. The agent serves the numbers of the last run
-until the agent restarts. Before the first run, the agent serves no such numbers. If no agent listens, the numbers of
-this run are lost. To run `doctor` regularly, call `/opt/cni/bin/jackfield doctor` as root from a timer of the node and
-watch `jackfield_doctor_last_run_timestamp_seconds`.
+until the agent restarts. Before the first run, the agent serves no such numbers. If no agent listens during a run, the
+numbers of that run are lost. To run `doctor` regularly, call `/opt/cni/bin/jackfield doctor` as root from a timer of
+the node and watch `jackfield_doctor_last_run_timestamp_seconds`.
 
 The metrics that begin with `process_` describe the agent's process. Their names are those of the Prometheus client
 libraries.
@@ -100,9 +100,9 @@ So open the port only if no untrusted host can reach your nodes:
 helm upgrade --install --namespace kube-system jackfield deploy/chart --set agent.metrics=0.0.0.0:9321
 ```
 
-For IPv6 use `'[::]:9321'`. With this value, the chart also changes the probes and adds a container port `metrics`. With
-kustomize, patch the agent's `args`, probes and ports yourself. Then use a PodMonitor, or add this to the configuration
-of Prometheus:
+For IPv6 use `'[::]:9321'`. With either value, the chart also changes the probes and adds a container port `metrics`.
+With kustomize, patch the agent's `args`, probes and ports yourself. Then use a PodMonitor, or add this to the
+configuration of Prometheus:
 
 ```yaml
 scrape_configs:

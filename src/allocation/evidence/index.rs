@@ -64,7 +64,7 @@ impl<'a> Index<'a> {
         index
     }
 
-    /// The device plugins' devices of a resource in the answer of pod-resources.
+    /// The devices of device plugins that pod-resources lists for a resource.
     pub(super) fn of_plugins(&self, resource: &str) -> &[&'a str] {
         self.of_plugins.get(resource).map_or(&[], Vec::as_slice)
     }

@@ -27,9 +27,9 @@ impl Evidence<'_> {
         Verdict::not_yet(UnknownCause::Unanswered(report))
     }
 
-    /// The verdict if kubelet's checkpoint cannot be used. The pod-resources API does not prove
-    /// which pod a device belongs to. If the checkpoint is missing and the pod's manifest lists
-    /// devices, the pod has only these devices.
+    /// The verdict if kubelet's checkpoint cannot be used. The pod-resources API cannot replace the
+    /// checkpoint, because the API does not prove which pod a device belongs to. If the checkpoint
+    /// is missing and the pod's manifest lists devices, the pod has only these devices.
     pub(super) fn without_record(&self, resource: &str, error: &CheckpointError) -> Verdict {
         let is_embedded = self.sources.pod.is_some_and(|pod| !pod.devices.is_empty());
         if is_embedded && error.cause == CheckpointCause::Missing {

@@ -427,7 +427,7 @@ fn jackfield_ignores_the_order_in_which_kubelet_lists_devices() {
 }
 
 #[test]
-fn devices_of_sidecars_come_first_and_of_init_containers_last() {
+fn devices_of_sidecars_come_first_and_those_of_init_containers_last() {
     let entries = ["new first d1 d2 d3", "new app d1 d2", "new beside d9"];
     let mut case = Case::of(0)
         .recorded(&entries)
