@@ -38,7 +38,7 @@ pub(super) enum CommandError {
     /// The arguments or stdin do not make a valid call.
     #[error(transparent)]
     Call(Box<RequestError>),
-    /// No sandbox of the pod that `--pod` names is attached.
+    /// The journal has no attached sandbox of the pod that `--pod` names.
     #[error(
         "--pod {0}: Jackfield has no record of an attached sandbox of this pod; name a running pod \
          of this node, as namespace/name"

@@ -110,8 +110,8 @@ fn verdict(problems: &[String], ignored: &[String]) -> Vec<String> {
         let heading = "The ADD would succeed, unless a plugin fails.";
         (heading, ignored)
     } else {
-        let heading = "The pod would start without the networks of an invalid annotation, which \
-                       Jackfield ignores:";
+        let heading = "Jackfield would ignore an invalid annotation, and the pod would start \
+                       without that annotation's networks:";
         (heading, ignored)
     };
     let reasons = reasons.iter().map(|reason| format!("  - {reason}"));

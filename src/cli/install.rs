@@ -32,9 +32,9 @@ pub(super) struct PlaceArgs {
 
 impl PlaceArgs {
     pub(super) fn paths(&self, cluster_conf_dir: Option<&PathBuf>) -> HostPaths {
-        // Resolve symlinks, so that a directory always has the same name. With a `--host-root`
-        // other than `/`, this process runs in a container, where the host's symlinks would lead to
-        // wrong paths.
+        // Resolve symlinks, so that a directory always has the same name. But do not resolve them
+        // in a container (with a `--host-root` other than `/`), where the host's symlinks would
+        // lead to wrong paths.
         let is_host = self.host_root == Path::new("/");
         let real = |dir: &PathBuf| match dir.canonicalize() {
             Ok(real) if is_host => real,

@@ -1,6 +1,5 @@
-//! `gc`, `status`: make the runtime's calls for the whole node. If the runtime makes these calls,
-//! they need CNI 1.1.0. The commands accept a configuration of any version, because only Jackfield
-//! reads the configuration.
+//! `gc`, `status`: make the runtime's calls for the whole node. A runtime makes these calls only
+//! with a configuration of CNI 1.1.0. The commands accept a configuration of any version.
 
 use super::{ArgumentError, CommandError, NodeArgs, call, print};
 use crate::cni::ValidAttachment;

@@ -282,9 +282,9 @@ impl Cluster for Agent {
     }
 
     fn withdraw(&self, removal: &Publication) {
-        // On a node with a kubeconfig there may be no agent. Without an agent, the plugin drops the
-        // removal and does not wait for the API server. The API server drops the entries when it
-        // deallocates the claim.
+        // A node with a kubeconfig may have no agent. The plugin then drops the removal, and does
+        // not wait for the API server. The API server drops the entries when it deallocates the
+        // claim.
         let has_agent = self.api.is_none() || self.open(Purpose::Telling).is_ok();
         if has_agent && self.owed.keep(removal).is_ok() {
             self.owes.set(true);

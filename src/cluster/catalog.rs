@@ -83,7 +83,7 @@ pub enum NetworkError {
 /// The networks of one ADD.
 #[derive(Debug)]
 pub struct Catalog {
-    /// `clusterNetwork`.
+    /// The cluster network: from `clusterNetwork`, or the first entry of `delegates`.
     pub cluster: Result<Network, NetworkError>,
     /// The entries of `delegates` after the first one.
     pub further: Vec<Network>,

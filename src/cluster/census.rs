@@ -22,8 +22,8 @@ pub struct Census {
     /// The node.
     #[serde(deserialize_with = "bounded::text::<_, LONGEST_LINE>")]
     pub node: String,
-    /// Whether the agent has listed its node's pods and the definitions since it started, and every
-    /// list request for this census succeeded. If false, names may be missing.
+    /// True if the agent has listed its node's pods and the definitions since it started, and if
+    /// every list request for this census succeeded. If false, names may be missing.
     pub listed: bool,
     /// Why the agent could not list the definitions for this census, in one line.
     pub unreachable: Option<String>,

@@ -22,13 +22,13 @@ pub struct ClaimedDevice {
     pub device: String,
 }
 
-/// The devices of one claim on which a pod has interfaces. The list `devices` is empty after the
-/// pod is detached from all of them.
+/// One claim, with those of its devices on which a pod has interfaces. The list `devices` is empty
+/// after the pod is detached from all of them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClaimStatus {
     /// The name of the claim, which is in the pod's namespace.
     pub claim: String,
-    /// All devices of the claim on which the pod has an interface.
+    /// Every device of the claim that has an interface in the pod.
     pub devices: Vec<DeviceStatus>,
 }
 

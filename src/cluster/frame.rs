@@ -33,8 +33,8 @@ pub const HEADER: usize = 8;
 /// The largest message to the agent, in bytes. Two annotations with a total of 256 KiB fit after
 /// escaping.
 pub const MAX_TO_AGENT: usize = 1 << 20;
-/// The largest message from the agent, in bytes. A few definitions of the largest size in etcd fit
-/// after escaping.
+/// The largest message from the agent, in bytes. Has room for a few definitions, even if each is as
+/// large as etcd allows and escaping makes it longer.
 pub const MAX_FROM_AGENT: usize = 16 << 20;
 
 /// The room for everything except the configuration in the frame of a definition, in bytes.

@@ -3,9 +3,9 @@
 /// The annotation with the source from which kubelet read the pod: `api` for the API server, and
 /// `file` or `http` for a static pod.
 const SOURCE: &str = "kubernetes.io/config.source";
-/// The annotation that holds the UID of the static pod on its mirror pod.
+/// A mirror pod's annotation with the UID of its static pod.
 const MIRROR: &str = "kubernetes.io/config.mirror";
-/// The annotation with kubelet's hash of a static pod's manifest, which is also the pod's UID.
+/// The annotation with kubelet's hash of a static pod's manifest. The hash is also the pod's UID.
 const HASH: &str = "kubernetes.io/config.hash";
 
 use std::collections::BTreeMap;

@@ -85,8 +85,8 @@ impl OwedWrite {
     }
 }
 
-/// Returns the time since boot, in the form that begins the name of each file. Setting the clock
-/// back does not change this time.
+/// Returns the time since boot, formatted for the start of a file's name. Setting the clock back
+/// does not change this time.
 fn time_since_boot() -> String {
     let now = since_boot();
     format!("{:010}.{:09}", now.as_secs(), now.subsec_nanos())

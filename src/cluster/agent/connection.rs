@@ -37,9 +37,9 @@ pub(super) enum Purpose {
     Telling,
 }
 
-/// An agent sent a file descriptor.
+/// The agent sent a file descriptor.
 #[derive(Debug, thiserror::Error)]
-#[error("it sent a descriptor, which no agent does")]
+#[error("it sent a file descriptor, which an agent must not do")]
 pub(super) struct DescriptorError;
 
 /// Connects to the agent's socket.
@@ -48,7 +48,7 @@ pub(super) struct DescriptorError;
 /// redirect root to a different socket. The listener has to run as the same user as this process
 /// (root), because its answers decide which programs run.
 pub(super) fn open(path: &Path, purpose: Purpose) -> Result<UnixStream, AgentProblem> {
-    // The standard library drops O_PATH on musl.
+    // `OpenOptions` would ignore O_PATH on musl, so this calls `open` directly.
     let flags = OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
     let named = File::from(nix::fcntl::open(path, flags, Mode::empty()).map_err(io::Error::from)?);
     if !named.metadata()?.file_type().is_socket() {

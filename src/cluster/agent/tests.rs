@@ -270,7 +270,7 @@ fn the_definitions_before_an_answer_have_limits() {
 }
 
 #[test]
-fn a_removal_is_kept_on_disk_only_without_a_kubeconfig() {
+fn a_removal_is_dropped_if_a_kubeconfig_replaces_the_agent() {
     let dir = tempfile::tempdir().unwrap();
     let socket = dir.path().join("agent.sock");
     let kubeconfig = dir.path().join("kubeconfig");

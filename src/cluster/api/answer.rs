@@ -159,8 +159,8 @@ async fn kubelet(
     Some(devices)
 }
 
-/// Returns the pod that the runtime names. Asks the API server if the cache has no pod of that
-/// name, or a pod with a different UID or node, because another pod may have just replaced it.
+/// Returns the pod that the runtime names. Asks the API server unless the cached pod of that name
+/// has the right UID and node: a new pod may have just replaced the cached pod.
 async fn identified(
     lookup: &impl Lookup,
     node: Option<&str>,

@@ -14,19 +14,19 @@ use kube::{Client, Error};
 use super::connection::ApiClient;
 use super::error::RequestError;
 
-/// The buffer grows by `LONGER` bytes at once as soon as an answer exceeds `LONG` bytes.
+/// When an answer exceeds `LONG` bytes, the buffer grows by `LONGER` bytes in one step.
 const LONG: usize = 256 << 10;
 const LONGER: usize = 2 << 20;
 /// The longest text of a refusal, in bytes. A longer text is dropped.
 const REFUSAL: usize = 64 << 10;
 
-/// How long a GET waits for its answer before `read` also sends it over a new connection. The
-/// client takes longer than this to detect a dead connection.
+/// How long a GET waits for its answer before `read` sends the GET again, over a new connection.
+/// The client takes longer than this to detect a dead connection.
 pub(super) const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Sends a request and reads the whole answer of at most `most` bytes.
 ///
-/// Also sends a GET over a new connection if the GET fails without an answer, or gets no answer
+/// Sends a GET again, over a new connection, if the GET fails without an answer or gets no answer
 /// within `PATIENCE`. If the answer arrives over the new connection, later requests use the new
 /// connection too.
 ///

@@ -148,8 +148,8 @@ pub async fn publish_claims(
 }
 
 impl ResourceClaim {
-    /// Returns the entries of `wanted` whose devices belong to this claim and to the pod `uid` on
-    /// `node`, with the shares of these devices.
+    /// Returns the entries of `wanted` whose devices are allocated to this claim on `node`, with
+    /// the shares of these devices. Returns nothing if the claim is not reserved for the pod `uid`.
     fn entries(&self, node: &str, uid: &str, wanted: &ClaimStatus) -> Vec<DeviceStatus> {
         let Some(status) = &self.status else {
             return Vec::new();
@@ -164,8 +164,8 @@ impl ResourceClaim {
                 (&it.driver, &it.pool, &it.device) == (&device.driver, &device.pool, &device.device)
             });
             let share = shares.next()?;
-            // If the claim has several shares of the device, the agent cannot know which of them
-            // the pod's interface uses.
+            // If the claim has several shares of the device, omit the device: the agent cannot know
+            // which share the pod's interface uses.
             shares.next().is_none().then(|| DeviceStatus {
                 share_id: share.share_id.clone(),
                 ..device.clone()

@@ -3,7 +3,7 @@
 //! A connection that a load balancer has dropped is silent, but so is a watch without changes. Over
 //! HTTP/2, the client distinguishes the two by a PING. HTTP/1.1 has no PING. So the client asks the
 //! API server to end each watch after a short time. A connection that is silent for longer counts
-//! as dead. The kernel detects the loss of the API server's host sooner.
+//! as dead. If the API server's host is gone, TCP keepalive ends the connection sooner.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;

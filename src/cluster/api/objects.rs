@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_on_the_host_network_is_never_attached() {
+    fn ended_pods_and_pods_on_the_host_network_are_not_attached() {
         for (spec, status, is_unattached) in [
             (json!({"hostNetwork": true}), json!({}), true),
             (json!({"hostNetwork": null}), json!({"phase": null}), false),

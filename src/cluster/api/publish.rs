@@ -145,7 +145,8 @@ pub async fn create_node_event(
         kind: "Node",
         namespace: NAMESPACE_OF_NODES,
         name: occasion.node,
-        // Kubelet also sets the node's name as UID, and `kubectl describe node` searches for it.
+        // In place of the UID, the node's name: kubelet's events have it too, and
+        // `kubectl describe node` searches for this value.
         uid: occasion.node,
     };
     create(server, about, event, occasion).await

@@ -130,8 +130,8 @@ impl ApiServer {
         let request = Request::get(path).header(header::ACCEPT, accept);
         let request = request.body(Vec::new());
         let request = request.map_err(|error| self.failed(&name, error))?;
-        // `body::read` may send the request again after `PATIENCE`. The second attempt then has the
-        // whole limit.
+        // `body::read` may begin a second attempt after `PATIENCE`. Then the whole `LIMIT` is left
+        // for that attempt.
         let limit = LIMIT + body::PATIENCE;
         self.in_time(&name, limit, body::read(&self.client, request, most))
             .await

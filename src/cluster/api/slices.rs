@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn the_node_has_the_resources_of_dra_drivers() {
+    fn resources_in_slices_are_resources_on_the_node() {
         let devices = json!([{"name": "vf0", "attributes": {
             "k8s.cni.cncf.io/resourceName": {"string": "example.com/vf"}}}]);
         let mut found = PodDevices {

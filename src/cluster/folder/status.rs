@@ -33,8 +33,8 @@ pub(super) fn write(dir: &Path, publication: &Publication) -> std::io::Result<()
     append_events(dir, publication.events())
 }
 
-/// Writes the status. Keeps the entries of other components. If other components added keys with a
-/// `.` in their name to Jackfield's entries, also keeps these keys (NPWG 1.3 §5.1).
+/// Writes the status. Keeps the entries of other components. In Jackfield's own entries, keeps keys
+/// of other components: the keys with a `.` in the name (NPWG 1.3 §5.1).
 fn write_status(dir: &Path, status: &[StatusEntry]) -> std::io::Result<()> {
     let path = dir.join("network-status.json");
     let before = regular_file::read_text(&path, MAX_FILE).ok();

@@ -24,9 +24,9 @@ pub(super) struct Device<'a> {
     pub(super) label: String,
     pub(super) driven: DriverKind,
     pub(super) owner: Owner<'a>,
-    /// Details of the device on the host. For a PCI function, the first entry is
-    /// `INTERFACE, DRIVER`, or `VFIO PATH, DRIVER`, or only the driver. Further entries name its
-    /// representor, its RDMA and vDPA devices, or its NUMA node.
+    /// Details of the device on the host. The first entry of a PCI function is the driver, after
+    /// the function's interface or VFIO path, if any. Further entries name the function's
+    /// representor, RDMA devices, vDPA devices or NUMA node.
     pub(super) facts: Vec<String>,
     /// The product name, or the IDs of vendor and device; empty if the device is not a PCI
     /// function.
