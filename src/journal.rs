@@ -228,9 +228,10 @@ impl Journal {
 
     /// Opens the record of `key` for the agent, which may only sync it.
     ///
-    /// The agent has root's user ID. The owner of a file can reopen any descriptor of the file for
-    /// writing through `/proc/self/fd`. This call therefore changes the owner to a user ID that no
-    /// process has. The plugin keeps its access through CAP_DAC_OVERRIDE.
+    /// The agent runs as root, but without capabilities. The owner of a file can reopen any
+    /// descriptor of the file for writing through `/proc/self/fd`. This call therefore changes the
+    /// owner to a user ID that no process has. The plugin keeps its access through
+    /// CAP_DAC_OVERRIDE.
     ///
     /// # Errors
     /// `PermissionDenied` if the plugin lacks CAP_DAC_OVERRIDE. Otherwise an error of the file
