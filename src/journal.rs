@@ -189,9 +189,9 @@ impl Journal {
         write().map_err(|cause| JournalError::io("cannot be written", &path, cause))
     }
 
-    /// Removes the record of `key`, and then the markers of a failed detachment and a failed change.
-    /// The caller must have detached every attachment in the record. If the record cannot be
-    /// removed, the markers stay, so that a retry removes the record.
+    /// Removes the record of `key`, and then the markers of a failed detachment and of a failed
+    /// change. The caller must have detached every attachment in the record. If the record cannot
+    /// be removed, the markers stay, so that a retry removes the record.
     ///
     /// # Errors
     /// Code 109 if the record exists and cannot be removed.
@@ -246,7 +246,7 @@ impl Journal {
         Ok(record)
     }
 
-    /// Counts the records and the failed detachments and lists the unrestored devices, using only
+    /// Counts the records and the failed detachments, and lists the unrestored devices. Reads only
     /// the names of the files.
     pub fn count(&self) -> OnRecord {
         OnRecord {

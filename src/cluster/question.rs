@@ -52,7 +52,7 @@ pub struct Answer {
     /// Every definition that the annotations or the question name, in no particular order.
     #[serde(deserialize_with = "looked_up")]
     pub definitions: Vec<(ObjectRef, LookupResult<Definition>)>,
-    /// The name of every claim in the annotations, with the claim.
+    /// The claims that the annotations name, each with its name.
     #[serde(deserialize_with = "looked_up")]
     pub claims: Vec<(String, LookupResult<IpamClaim>)>,
     /// The pod's devices according to kubelet; `None` if neither the agent nor the plugin has asked

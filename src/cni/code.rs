@@ -99,8 +99,8 @@ codes! {
         "The cluster does not have the pod, the pod's UID differs from the UID that the runtime passed, or Jackfield cannot read from the API server or the folder of manifests",
         "check the agent, the API server or the folder of manifests";
     RESTRICTED = 108, "restricted",
-        "namespaceIsolation or policy does not allow this network, this use of the network, or changes of running pods",
-        "create the definition in the pod's namespace, or extend policy";
+        "namespaceIsolation or policy does not allow this network or this use of the network, or dynamicAttachment does not allow changes of running pods",
+        "create the definition in the pod's namespace, extend policy, or set dynamicAttachment to true";
     JOURNAL = 109, "journal",
         "Jackfield cannot read or write the journal, which records what is attached, or a CHECK finds no usable record",
         "check the directory that journalDir names";

@@ -1,6 +1,6 @@
 //! Targets for files that another program or a previous release may have written, or that a failing
-//! disk may have damaged: the files of the journal, of Multus' cache and of kubelet, the runtime's
-//! CNI configuration directory, device-info files, and the PCI ID database.
+//! disk may have damaged: files of the journal, Multus' cache, files of kubelet, the runtime's CNI
+//! configuration directory, device-info files, and the PCI ID database.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -62,7 +62,7 @@ impl Exclusive {
     }
 
     /// The segment on which the resource is exclusive. `None` for a device, which is exclusive on
-    /// the node, and in a record of the previous release.
+    /// the node. Also `None` in a record of the previous release.
     pub fn segment(&self) -> Option<&Segment> {
         match self {
             Exclusive::Device(_) => None,

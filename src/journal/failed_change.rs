@@ -52,7 +52,7 @@ impl Journal {
         failed.is_none_or(|failed| is_due(failed.due, now(), LONGEST_WAIT))
     }
 
-    /// Forgets the failures of the sandbox's last change.
+    /// Removes the marker of the sandbox's failed change, if there is one.
     pub fn settle_change(&self, key: &Key) {
         self.discard(FOLDER, &key.file_name());
     }
