@@ -35,8 +35,8 @@ pub use error::{DelegateError, LastLine};
 pub use processes::Processes;
 pub use search::{Binary, FindError, Ours, find};
 
-/// Returns the answer or the error of a plugin that exits with `status` and writes `stdout` to both
-/// stdout and stderr, for [`crate::fuzzing`].
+/// Judges a plugin for [`crate::fuzzing`], and returns its answer or its error. The plugin has
+/// exited with `status`, and has written the bytes `stdout` to both of its output streams.
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) fn judged(status: i32, stdout: &[u8]) -> Result<Vec<u8>, DelegateError> {
     let output = process::ProcessOutput {

@@ -94,8 +94,8 @@ pub(crate) fn list(dir: &Path) -> io::Result<Vec<DirEntry>> {
     entries
 }
 
-/// Sorts the entries in a simulation, which needs the same order in each run. The file system
-/// returns them in no particular order.
+/// Sorts the entries if a simulation runs, because each run of a simulation needs the same order.
+/// The file system returns the entries in no particular order.
 #[cfg(test)]
 fn in_order(mut entries: Vec<DirEntry>) -> Vec<DirEntry> {
     if crate::machine::current().is_some() {

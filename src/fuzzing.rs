@@ -4,8 +4,9 @@
 //! `tests/fuzz/corpus`. A second test finds the parsers in the source code and compares them with
 //! the list in `parsers.rs`, so every new parser needs a target or a reason to have none.
 //!
-//! A target checks more than the absence of panics. An accepted input, written and parsed again,
-//! must give the same value. The error for a refused input must be one line of limited length.
+//! A target checks more than the absence of panics. If a parser accepts an input, the parsed value
+//! must stay the same when it is written and parsed again. The error for a refused input must be
+//! one line of limited length.
 
 mod cni;
 mod files;

@@ -189,9 +189,9 @@ impl Journal {
         write().map_err(|cause| JournalError::io("cannot be written", &path, cause))
     }
 
-    /// Removes the record of `key`, and then the markers of a failed detachment and a failed change.
-    /// The caller must have detached every attachment in the record. If the record cannot be
-    /// removed, the markers stay, so that a retry removes the record.
+    /// Removes the record of `key`, and then the markers of a failed detachment and of a failed
+    /// change. The caller must have detached every attachment in the record. If the record cannot
+    /// be removed, the markers stay, so that a retry removes the record.
     ///
     /// # Errors
     /// Code 109 if the record exists and cannot be removed.
@@ -228,9 +228,10 @@ impl Journal {
 
     /// Opens the record of `key` for the agent, which may only sync it.
     ///
-    /// The agent has root's user ID. The owner of a file can reopen any descriptor of the file for
-    /// writing through `/proc/self/fd`. This call therefore changes the owner to a user ID that no
-    /// process has. The plugin keeps its access through CAP_DAC_OVERRIDE.
+    /// The agent runs as root, but without capabilities. The owner of a file can reopen any
+    /// descriptor of the file for writing through `/proc/self/fd`. This call therefore changes the
+    /// owner to a user ID that no process has. The plugin keeps its access through
+    /// CAP_DAC_OVERRIDE.
     ///
     /// # Errors
     /// `PermissionDenied` if the plugin lacks CAP_DAC_OVERRIDE. Otherwise an error of the file
@@ -245,7 +246,7 @@ impl Journal {
         Ok(record)
     }
 
-    /// Counts the records and the failed detachments and lists the unrestored devices, using only
+    /// Counts the records and the failed detachments, and lists the unrestored devices. Reads only
     /// the names of the files.
     pub fn count(&self) -> OnRecord {
         OnRecord {

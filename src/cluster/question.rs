@@ -34,7 +34,7 @@ pub struct Question {
     /// Kubelet's socket (`podResourcesSocket`), for pods whose networks use devices; `None` if the
     /// call does not need the devices.
     pub kubelet: Option<PathBuf>,
-    /// Whether the answer must list the sandboxes whose networks annotation has changed.
+    /// Whether the answer must list the sandboxes whose pods have a changed `networks` annotation.
     pub differing: bool,
     /// Whether the plugin accepts definitions in separate messages before the answer.
     pub parts: bool,
@@ -52,13 +52,13 @@ pub struct Answer {
     /// Every definition that the annotations or the question name, in no particular order.
     #[serde(deserialize_with = "looked_up")]
     pub definitions: Vec<(ObjectRef, LookupResult<Definition>)>,
-    /// The name of every claim in the annotations, with the claim.
+    /// The claims that the annotations name, each with its name.
     #[serde(deserialize_with = "looked_up")]
     pub claims: Vec<(String, LookupResult<IpamClaim>)>,
     /// The pod's devices according to kubelet; `None` if neither the agent nor the plugin has asked
     /// kubelet, for example because no network uses devices.
     pub kubelet: Option<PodDevices>,
-    /// The sandboxes whose networks annotation has changed.
+    /// The sandboxes whose pods have a changed `networks` annotation.
     #[serde(
         deserialize_with = "bounded::list::<_, _, 256>",
         skip_serializing_if = "Vec::is_empty"

@@ -1,5 +1,5 @@
-//! The sandboxes that Jackfield attached, for the agent. The agent compares them with the
-//! annotations of their pods.
+//! The plugin reports to the agent which sandboxes it attached, and for which annotations. The
+//! agent compares these annotations with the current annotations of the pods.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,8 +17,8 @@ pub struct SandboxNetworks {
     /// The pod. `None` in a report that the sandbox is not attached, and in an answer of the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pod: Option<PodName>,
-    /// In a report, the digest of the annotation with which the attachments agree. In an answer of
-    /// the agent, the digest of the pod's annotation.
+    /// In a report, the digest of the annotation that the attachments match. In an answer of the
+    /// agent, the digest of the pod's current annotation.
     #[serde(default)]
     pub networks: NetworksDigest,
 }

@@ -128,7 +128,7 @@ fn signal_name(signal: i32) -> String {
 pub struct LastLine(Option<String>);
 
 impl LastLine {
-    /// The most characters of the line that a message quotes.
+    /// A message quotes at most this many characters of the line.
     const LONGEST: usize = 300;
 
     /// The last line that is not blank.

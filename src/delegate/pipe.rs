@@ -5,8 +5,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::io::ioctl_fionbio;
 
-/// The size of the buffer for a read, in bytes. A typical CNI result fits into the buffer, and a
-/// larger buffer takes longer to zero.
+/// The size of the buffer for a read, in bytes. A typical CNI result fits into the buffer, and
+/// zeroing a larger buffer would take longer.
 const CHUNK: usize = 4 * 1024;
 
 /// The standard input of a delegate.

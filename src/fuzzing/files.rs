@@ -1,6 +1,6 @@
 //! Targets for files that another program or a previous release may have written, or that a failing
-//! disk may have damaged: the files of the journal, of Multus' cache and of kubelet, the runtime's
-//! CNI configuration directory, device-info files, and the PCI ID database.
+//! disk may have damaged: files of the journal, Multus' cache, files of kubelet, the runtime's CNI
+//! configuration directory, device-info files, and the PCI ID database.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -88,8 +88,8 @@ pub(super) fn kubelet_files(bytes: &[u8]) -> Option<()> {
     Some(())
 }
 
-/// Reads an owed write, which is a file with the network-status and events of a pod that the API
-/// server does not have yet. Checks that the content can be written and read again.
+/// Reads an owed write: a file with a pod's network-status and events, which the API server does
+/// not have yet. Checks that the content can be written and read again.
 pub(super) fn owed_writes(bytes: &[u8]) -> Option<()> {
     const NAME: &str = "0000000001.000000001-1.json";
     let dir = dir_with(&[(&format!("publish/{NAME}"), bytes)])?;
@@ -113,8 +113,8 @@ pub(super) fn owed_writes(bytes: &[u8]) -> Option<()> {
     Some(())
 }
 
-/// Reads the CNI configuration directory of the runtime. The input contains a configuration of
-/// Jackfield, of Multus or of a different plugin, a zero byte, and Jackfield's manifest.
+/// Reads the CNI configuration directory of the runtime. The input contains a CNI configuration
+/// (for Jackfield, Multus or a different plugin), a zero byte, and Jackfield's manifest.
 pub(super) fn installation(bytes: &[u8]) -> Option<()> {
     let [conf, manifest] = parts(bytes);
     let files = [

@@ -84,7 +84,7 @@ pub(super) fn objects(bytes: &[u8]) -> Option<()> {
         Err(_) => {}
     }
     // The agent passes a long definition on without parsing its configuration. The plugin must then
-    // read the same definition.
+    // read a definition that equals the one from `from_json`.
     if let Ok(unread) = Unread::of(bytes)
         && let Ok(text) = serde_json::to_string(&unread)
         && let Ok(passed_on) = serde_json::from_str::<Definition>(&text)

@@ -1,7 +1,7 @@
 //! The list of all parsers, each with the target that reaches it, or with the reason why no target
 //! does.
 
-/// How the input of a target reaches a parser.
+/// Whether a target reaches a parser.
 pub(super) enum Door {
     /// This target reaches the parser.
     By(&'static str),

@@ -10,10 +10,10 @@
 //!
 //! `<segment>` is a hash, because the name of a segment may be too long for a file name.
 //!
-//! Each reservation is a symbolic link. The kernel creates a link and its target in one step, and
-//! one `readlink` finds the holder. A link to a missing or damaged record, or to a record without
-//! the resource, reserves nothing. So a link that a killed process left without a record does no
-//! harm.
+//! Each reservation is a symbolic link. The kernel creates a link and sets its target in one step,
+//! and one `readlink` finds the holder. A link to a missing or damaged record, or to a record
+//! without the resource, reserves nothing. So a link that a killed process left without a record
+//! does no harm.
 
 use std::fmt;
 use std::fs;
@@ -62,7 +62,7 @@ impl Exclusive {
     }
 
     /// The segment on which the resource is exclusive. `None` for a device, which is exclusive on
-    /// the node, and in a record of the previous release.
+    /// the node. Also `None` in a record of the previous release.
     pub fn segment(&self) -> Option<&Segment> {
         match self {
             Exclusive::Device(_) => None,
@@ -80,7 +80,8 @@ impl Exclusive {
         }
     }
 
-    /// The name of the link, such as `mac-02:00:00:00:00:01`, with a hash of the segment.
+    /// The name of the link, such as `mac-02:00:00:00:00:01`. If the resource has a segment, `@`
+    /// and a hash of the segment follow.
     fn file_name(&self) -> String {
         let mut name = match self {
             Exclusive::Device(address) => format!("device-{address}"),

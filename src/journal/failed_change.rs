@@ -44,8 +44,7 @@ impl Journal {
     }
 
     /// Whether Jackfield may now try to apply the annotation with the digest `networks`. False if
-    /// the last attempt for this annotation, or for an unknown annotation, failed and the retry is
-    /// not due yet.
+    /// Jackfield failed to apply this annotation or an unknown one, and the retry is not due yet.
     pub fn may_change(&self, key: &Key, networks: &NetworksDigest) -> bool {
         let failed = self.failed_change(key);
         let unknown = NetworksDigest::default();
@@ -53,7 +52,7 @@ impl Journal {
         failed.is_none_or(|failed| is_due(failed.due, now(), LONGEST_WAIT))
     }
 
-    /// Forgets the failures of the sandbox's last change.
+    /// Removes the marker of the sandbox's failed change, if there is one.
     pub fn settle_change(&self, key: &Key) {
         self.discard(FOLDER, &key.file_name());
     }

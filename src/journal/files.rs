@@ -65,9 +65,9 @@ impl Journal {
         files.into_iter().filter(is_finished)
     }
 
-    /// Counts the files of a folder, without the temporary files. A folder that cannot be read has
-    /// none. Unlike [`Journal::finished`], needs no memory for each name, because calls count all
-    /// records of the node.
+    /// Counts the files of a folder, without the temporary files. Counts an unreadable folder as
+    /// empty. Unlike [`Journal::finished`], needs no memory for each name, because calls other than
+    /// ADD count all records of the node.
     pub(super) fn count_finished(&self, folder: &str) -> u64 {
         let Ok(dir) = File::open(self.dir.join(folder)) else {
             return 0;

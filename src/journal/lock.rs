@@ -1,4 +1,5 @@
-//! One lock per container, across processes. All sandboxes of a container share the lock.
+//! One lock per `CNI_CONTAINERID`, across processes. Records that differ only in `CNI_IFNAME` share
+//! the lock.
 //!
 //! The lock is a `flock` on a descriptor that every delegate inherits. If Jackfield is killed in
 //! the middle of an ADD, its orphaned delegate still holds the lock, and the next DEL waits for the
@@ -192,9 +193,9 @@ impl Turn {
     }
 }
 
-/// Creates `dir` if it is missing, and takes its `flock` with `try_lock`, which decides between a
-/// shared and an exclusive lock. Waits for the lock until `deadline`. The lock ends when the caller
-/// drops the returned file. Delegates do not inherit the lock.
+/// Creates `dir` if it is missing, and takes its `flock`, shared or exclusive, with `try_lock`.
+/// Waits for the lock until `deadline`. The lock ends when the caller drops the returned file.
+/// Delegates do not inherit the lock.
 pub(super) fn lock_directory(
     dir: &Path,
     try_lock: fn(&File) -> Result<(), TryLockError>,

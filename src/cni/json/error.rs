@@ -120,7 +120,7 @@ impl From<serde_json::Error> for JsonError {
 }
 
 impl ParserError {
-    /// The maximum length of the text, in characters.
+    /// The maximum length of a shown message, in characters.
     const LONGEST: usize = 200;
 
     /// The message without line and column, which the parser counts from the beginning of the
