@@ -11,7 +11,7 @@ use std::path::Path;
 #[cfg(test)]
 pub(crate) use simulated::{Machine, current, on};
 
-/// In a unit test on a simulated machine, returns the machine's answer from the calling function.
+/// In a unit test on a simulated machine, makes the calling function return the machine's answer.
 macro_rules! ask_machine {
     ($question:ident($($argument:expr),*)) => {
         #[cfg(test)]

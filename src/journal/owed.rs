@@ -72,10 +72,10 @@ impl Journal {
         Ok(owed)
     }
 
-    /// If the retry of `key` is due, postpones the next retry by `by`, but at most by the longest
-    /// wait, and returns true. The caller then starts the retry that was due. Meanwhile no other
-    /// call starts a retry. Returns false if no retry is due, or if the marker cannot be written.
-    /// The caller holds the lock of the sandbox.
+    /// If the retry of `key` is due, returns true, and the caller then starts the retry. The marker
+    /// gets a new due time, `by` from now (at most the longest wait), so that no other call starts
+    /// a retry before that time. Returns false if no retry is due, or if the marker cannot be
+    /// written. The caller holds the lock of the sandbox.
     pub fn postpone(&self, key: &Key, by: Duration) -> bool {
         let now = now();
         let owed = self.owed(key).filter(|owed| owed.is_due(now));

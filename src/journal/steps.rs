@@ -19,8 +19,8 @@ use crate::plan::Attachment;
 /// The current format. The previous format lacks the baseline, which is the state of the devices
 /// before any delegate ran.
 ///
-/// This release still reads the previous format. It also writes the records of sandboxes without a
-/// device in the previous format, so that the previous release can read these records.
+/// This release still reads the previous format. If a sandbox has no device, this release also
+/// writes the record in the previous format, so that the previous release can read the record.
 const FORMAT: u32 = 2;
 
 /// The first line of a record: the sandbox and every attachment that the ADD will attempt.

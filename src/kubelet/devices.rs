@@ -6,15 +6,15 @@ use super::KubeletError;
 use super::message;
 use crate::bounded;
 
-/// The most devices of a pod, counted separately for device plugins and DRA drivers. The plugin
-/// drops further devices when it reads the agent's answer. This is safe, because kubelet's
+/// The most devices of a pod, counted separately for device plugins and DRA drivers. Jackfield's
+/// plugin drops further devices when it reads the agent's answer. This is safe, because kubelet's
 /// checkpoint decides which devices belong to the pod.
 const MOST_DEVICES: usize = 1024;
 /// The longest name of a resource, a driver, a pool or a device, in bytes.
 const LONGEST_NAME: usize = 253;
 /// The longest name of a claim with its namespace, in bytes.
 const LONGEST_CLAIM: usize = 63 + 1 + LONGEST_NAME;
-/// The longest failure, in bytes.
+/// The maximum length of [`PodDevices::failure`], in bytes.
 const LONGEST_FAILURE: usize = 1 << 10;
 
 /// The devices of one pod.
@@ -86,7 +86,8 @@ pub struct DynamicDevice {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SliceIdentity {
-    /// The resource in definitions: the attribute `k8s.cni.cncf.io/resourceName`.
+    /// The name that definitions use for the resource: the attribute
+    /// `k8s.cni.cncf.io/resourceName`.
     #[serde(deserialize_with = "bounded::optional_text::<_, LONGEST_NAME>")]
     pub resource: Option<String>,
     /// The device's identifier: the attribute `k8s.cni.cncf.io/deviceID`, or else

@@ -48,8 +48,8 @@ impl PodResources {
         &self.socket
     }
 
-    /// Returns the devices of a pod. If the pod lacks a device of a resource in `resources`, the
-    /// answer also lists the resources that have devices on this node. If a request fails,
+    /// Returns the devices of a pod. If the pod has no device of at least one of the `resources`,
+    /// the answer also lists the resources that have devices on this node. If a request fails,
     /// [`failure`](PodDevices::failure) contains the error.
     pub async fn devices_of(&self, namespace: &str, name: &str, resources: &[&str]) -> PodDevices {
         let until = Instant::now() + WITHIN;

@@ -119,7 +119,7 @@ fn the_client_makes_one_call_if_the_pod_has_every_resource() {
 }
 
 #[test]
-fn the_client_lists_all_pods_if_kubelet_cannot_report_one() {
+fn the_client_lists_all_pods_if_kubelet_does_not_offer_get() {
     for refusal in [
         Reply::Refusal(12, "unknown method Get for service v1.PodResourcesLister"),
         Reply::Refusal(2, "PodResources API Get method disabled"),
@@ -146,7 +146,7 @@ fn a_pod_that_kubelet_does_not_know_is_no_failure() {
 }
 
 #[test]
-fn the_client_lists_resources_of_the_node_only_if_one_is_missing() {
+fn the_client_asks_for_node_resources_only_if_the_pod_lacks_one() {
     let (devices, calls) = asked(&[VF, "bridge.network.kubevirt.io/br1"], |method, _| {
         captured(method)
     });

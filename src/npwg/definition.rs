@@ -14,8 +14,8 @@ use super::object_ref::ObjectRef;
 pub struct Definition {
     /// The object's name.
     pub object: ObjectRef,
-    /// `spec.config`. If this key is absent or blank, Jackfield uses the CNI configuration on the
-    /// node's disk whose `name` is the object's name (NPWG 1.3 §3.4.1).
+    /// `spec.config`. If this key is absent or blank, Jackfield searches the node's disk for a CNI
+    /// configuration whose `name` is the object's name (NPWG 1.3 §3.4.1).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config: Option<String>,
     /// The resource whose devices the network uses, from the annotation

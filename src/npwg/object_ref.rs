@@ -183,7 +183,7 @@ mod tests {
 
     // clause: NPWG-1.3 §4.1.1: a reference without a namespace means the pod's namespace
     #[test]
-    fn a_name_alone_is_in_the_default_namespace() {
+    fn a_bare_name_is_in_the_namespace_of_the_pod() {
         let object = |text| ObjectRef::with_default_namespace(text, "pods").unwrap();
         assert_eq!(object("net-a").to_string(), "pods/net-a");
         assert_eq!(object("other/net-c").to_string(), "other/net-c");

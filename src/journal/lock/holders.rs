@@ -42,8 +42,8 @@ fn names(link: &Path, name: &OsStr) -> bool {
 /// Finds the other processes that have the file of the lock open, and stops searching at `until`.
 ///
 /// Searches the processes of root first. Searches the processes of other users, such as a delegate
-/// that dropped its privileges, only if no process of root has the file open. Otherwise other users
-/// could prolong every search with many open descriptors.
+/// that dropped its privileges, only if no process of root has the file open. Otherwise, other
+/// users could open many descriptors and so prolong every search.
 pub(super) fn holders(file: &File, name: &OsStr, until: Instant) -> Vec<i32> {
     ask_machine!(orphans(file));
     let ours = i32::try_from(std::process::id()).unwrap_or_default();

@@ -199,7 +199,7 @@ fn forgetting_a_container_removes_only_the_files_of_that_container() {
 /// Multus 4.3 writes a configuration list in two forms. One form lacks the keys for which Multus
 /// has no types.
 #[test]
-fn a_plugin_configuration_takes_precedence_over_the_configuration_list() {
+fn the_complete_form_of_a_configuration_list_takes_precedence() {
     let dir = cache();
     let full = json!({ "type": "bridge", "bridge": "b0",
                        "ipam": { "type": "host-local", "ranges": [[{ "subnet": "10.0.0.0/24" }]] } });

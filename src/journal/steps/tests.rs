@@ -270,7 +270,7 @@ fn a_del_during_a_change_detaches_only_started_attachments() {
 }
 
 #[test]
-fn a_del_after_a_reboot_detaches_every_network_of_a_change() {
+fn a_del_after_a_reboot_during_a_change_detaches_every_network() {
     let dir = tempfile::tempdir().unwrap();
     let journal = Journal::new(dir.path());
     let mut sandbox = changing(&journal);
