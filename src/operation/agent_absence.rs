@@ -31,7 +31,7 @@ pub fn keep(host: &Host<'_>, config: &NodeConfig) -> Option<Duration> {
     match age {
         Some(_) if answers && silent.remove() => age,
         None if !answers => {
-            // If the file cannot be written, the next call without an answer tries again.
+            // If the file cannot be written, the next call that gets no answer tries again.
             let _ = silent.date_now();
             None
         }
