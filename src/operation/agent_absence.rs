@@ -1,5 +1,5 @@
-//! Tracks how long the agent has not answered. A call lives only for milliseconds, so Jackfield
-//! keeps the times as modification times of files next to the lock directory.
+//! Tracks how long the agent has not answered. The process of a call ends after milliseconds, so
+//! Jackfield keeps the times as modification times of files next to the lock directory.
 
 use std::fs::{self, OpenOptions};
 use std::io;

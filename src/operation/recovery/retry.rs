@@ -1,7 +1,7 @@
 //! Retries failed detachments, because not every runtime repeats a failed DEL.
 //!
 //! A retry runs in a separate process, which outlives the call that starts it. The retry must not
-//! use up the time of that call. The retry must also survive the end of that call, because a
+//! use up the time of that call. The end of that call must not kill the retry's delegate either: a
 //! delegate that is killed during its DEL leaves state behind that a later DEL does not find.
 
 use crate::journal::{Key, Lock, Lookup};
