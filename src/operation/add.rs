@@ -57,7 +57,7 @@ pub fn add(context: &Context<'_>) -> Result<Added, Failure> {
     settle_earlier(context, &key)?;
     let previous = previous_result(context)?;
     // If the runtime has called other plugins of its chain before Jackfield, the interface of the
-    // cluster network may exist.
+    // cluster network may already exist.
     let may_be_there = |attachment: &Attachment| attachment.is_cluster && previous.is_some();
     check_free(&prepared, links.as_mut(), may_be_there)?;
     let header = Header {
@@ -114,8 +114,8 @@ pub fn add(context: &Context<'_>) -> Result<Added, Failure> {
 /// The first failure. The caller must then detach what was started.
 fn attach_all(attaching: &mut Attaching<'_>, prepared: &Prepared) -> Result<Added, Failure> {
     attaching.attach_networks(prepared, 0)?;
-    // Record `Complete` before publishing. Otherwise ADD could publish the status and then fail,
-    // because the journal cannot record the last step.
+    // Record `Complete` before publishing. Otherwise ADD could publish the status and then fail to
+    // record this step.
     attaching.step(&[Step::Complete])?;
     let (context, sandbox) = (attaching.context, &attaching.sandbox);
     let mut events = std::mem::take(&mut attaching.events);

@@ -1,5 +1,5 @@
-//! Tracks how long the agent has not answered. A call lives only for milliseconds, so Jackfield
-//! keeps the times as modification times of files next to the lock directory.
+//! Tracks how long the agent has not answered. The process of a call ends after milliseconds, so
+//! Jackfield keeps the times as modification times of files next to the lock directory.
 
 use std::fs::{self, OpenOptions};
 use std::io;
@@ -31,7 +31,7 @@ pub fn keep(host: &Host<'_>, config: &NodeConfig) -> Option<Duration> {
     match age {
         Some(_) if answers && silent.remove() => age,
         None if !answers => {
-            // If the file cannot be written, the next call without an answer tries again.
+            // If the file cannot be written, the next call that gets no answer tries again.
             let _ = silent.date_now();
             None
         }

@@ -21,8 +21,9 @@ use crate::verify::Masters;
 /// Attaching leaves a quarter of the time unused, for detaching after a failure.
 pub(super) const KEPT_FOR_DETACHING: u32 = 4;
 
-/// Refuses an interface name if a link in the network namespace already has it as its name or
-/// alternative name (NPWG 1.3 §4.1.2.1.5). Skips attachments for which `may_be_there` returns true.
+/// Refuses an attachment if its interface name is already the name or an alternative name of a link
+/// in the network namespace (NPWG 1.3 §4.1.2.1.5). Skips attachments for which `may_be_there`
+/// returns true.
 pub(super) fn check_free(
     prepared: &Prepared,
     links: &mut dyn PodLinks,

@@ -1,8 +1,9 @@
 //! `default-route`: replaces the pod's default routes with routes through one attachment (NPWG 1.3
 //! §4.1.2.1.9).
 //!
-//! The change belongs to that attachment. ADD records the change before making it, and DEL of the
-//! attachment undoes it. ADD removes the replaced routes from the results of all attachments.
+//! The journal records this change as part of the attachment. ADD records the change before making
+//! it, and DEL of the attachment undoes it. ADD removes the replaced routes from the results of all
+//! attachments.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::Path;

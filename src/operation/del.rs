@@ -50,7 +50,7 @@ fn locked(context: &Context<'_>, key: &Key) -> Result<(), Failure> {
         Lookup::Found(sandbox) => recorded(context, key, *sandbox),
         Lookup::Absent => {
             without_record(context, key, journal.is_lost(key))?;
-            // The marker of a failed detachment may have outlived its record.
+            // The marker of a failed detachment may remain although the record is gone.
             Ok(journal.forget(key)?)
         }
         Lookup::CutOff => {

@@ -61,7 +61,7 @@ pub fn gc(context: &Context<'_>) -> Result<Collected, Failure> {
         context.note(Note::NoValidAttachments);
         return Ok(Collected::default());
     };
-    // Read this first, because further ADDs may complete while this GC waits.
+    // Read the complete sandboxes now, because further ADDs may complete while this GC waits.
     let complete = context.host.journal.complete()?;
     let until = clock::now() + context.left() / WAITING;
     let no_change = match ChangesLock::exclude(&context.host.lock_dir, until) {

@@ -76,8 +76,8 @@ pub(super) fn leave_claims(context: &Context<'_>, sandbox: &Sandbox, indices: &[
     let Some(pod) = sandbox.header.pod.as_ref().filter(|_| !claims.is_empty()) else {
         return;
     };
-    // After a reboot, kubelet may remove the previous sandbox of a pod only after the current
-    // sandbox has published its status.
+    // After a reboot, the current sandbox of a pod may publish its status before kubelet removes
+    // the previous sandbox. That status must stay.
     if !context.host.journal.has_other(pod, &sandbox.header.key()) {
         let removal = Publication::new(pod.clone(), None, Vec::new()).with_claims(claims);
         context.host.cluster.withdraw(&removal);

@@ -59,9 +59,9 @@ pub(super) fn answer(context: &Context<'_>, until: Instant) -> Result<Answer, Cl
     }
 }
 
-/// Asks the same question as [`answer`]. If there is no question, checks that the cluster answers
-/// at all. If `dynamicAttachment` is set, the answer also names the sandboxes whose pods have a
-/// changed annotation.
+/// Asks the same question as [`answer`]. If [`answer`] would not ask, checks that the cluster
+/// answers at all. If `dynamicAttachment` is set, the answer also names the sandboxes whose pods
+/// have a changed annotation.
 ///
 /// # Errors
 /// If the cluster does not answer by `until`.

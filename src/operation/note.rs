@@ -57,7 +57,7 @@ pub enum Note {
     #[error("{0}; the agent answered within the last minute")]
     AgentAwayBriefly(ClusterError),
     /// The state of a physical function cannot be read.
-    #[error("{0}; Jackfield cannot restore the settings of its VFs")]
+    #[error("{0}; the settings of its VFs cannot be restored")]
     UnknownFunction(Arc<FunctionError>),
     /// A device, or a setting of a device, is not restored. The text contains the device and the
     /// reason.

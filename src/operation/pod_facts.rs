@@ -47,8 +47,8 @@ impl PodFacts {
     }
 
     /// Finds the devices that kubelet allocated to the pod, if one of the pod's networks may use
-    /// devices. With a `question`, waits for kubelet's data as [`gather`] does, and repeats the
-    /// question after each pause.
+    /// devices. If `question` is given, waits for kubelet's data, and asks the question again after
+    /// each pause of [`gather`].
     pub(super) fn allocation(
         &self,
         context: &Context<'_>,

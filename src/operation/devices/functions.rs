@@ -17,8 +17,8 @@ use crate::verify::{Finding, HiddenFunction, IntendedFunction, Mismatch, Weight}
 /// Returns, as warnings, the findings that the setting `verify` allows.
 ///
 /// # Errors
-/// [`Failure::Verification`] for the first attachment with findings that the setting `verify` does not allow.
-/// The kernel's error if the links of the host cannot be read.
+/// [`Failure::Verification`] for the first attachment with findings that the setting `verify` does
+/// not allow. The kernel's error if the links of the host cannot be read.
 pub(in crate::operation) fn prove<'a>(
     context: &Context<'_>,
     attachments: impl Iterator<Item = &'a Attachment>,

@@ -96,11 +96,12 @@ pub(in crate::operation) enum DeviceProblem {
          the device through /sys/bus/pci/drivers/{driver}/unbind and bind"
     )]
     LostInterface { device: String, driver: String },
-    /// The interface of a device is in a network namespace that belongs to no recorded pod.
+    /// The interface of a device is in another network namespace, although no recorded pod has the
+    /// device.
     #[error(
         "{0}: its interface {interface} is in network namespace {netns}, and no pod on record has \
-         it; move it back from there with ip link set {interface} netns 1, or end the process that \
-         keeps the namespace open",
+         the device; move the interface back from there with ip link set {interface} netns 1, or \
+         end the process that keeps the namespace open",
         interface = .1.interface, netns = .1.netns.display()
     )]
     Elsewhere(String, PlacedDevice),

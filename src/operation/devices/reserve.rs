@@ -23,8 +23,8 @@ const BUSY: Duration = Duration::from_secs(1);
 ///
 /// The holder is the sandbox that has already reserved one of these devices or addresses. If the
 /// holder is obsolete, `take` detaches it first. A holder is obsolete if it is from an earlier
-/// boot, if it is another sandbox of the same pod, or if kubelet has meanwhile allocated the device
-/// to this pod instead of the holder's pod.
+/// boot, if it is another sandbox of the same pod, or if kubelet has meanwhile taken the device
+/// from the holder's pod and allocated it to this pod.
 ///
 /// # Errors
 /// If a holder is not obsolete: code 104 for a device, 101 for a MAC or GUID. The message names the

@@ -118,9 +118,9 @@ pub(in crate::operation) fn restore(
     }
 }
 
-/// Records a device as unrestored if one of its repairs will not succeed later or if its driver has
-/// changed. Removes the journal's entries of the other devices. Returns the failures that a retry
-/// may resolve.
+/// Records a device as unrestored if one of its repairs has failed for good or if its driver has
+/// changed. Removes the other devices from the journal's list of unrestored devices. Returns the
+/// failures that a retry may resolve.
 fn keep(
     context: &Context<'_>,
     header: &Header,

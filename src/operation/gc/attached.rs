@@ -29,9 +29,9 @@ impl LiveAttachments {
         }
     }
 
-    /// Adds every attachment in Multus' cache as live, because the runtime may list the sandbox
-    /// only for Multus' network, not for Jackfield's. Skips containers that Jackfield has adopted
-    /// from the cache.
+    /// Adds every attachment in Multus' cache as live. The runtime may list a sandbox that Multus
+    /// attached only on GC of Multus' network, so a sandbox that GC of Jackfield's network does not
+    /// list may still be live. Skips containers that Jackfield has adopted from the cache.
     pub(super) fn keep_cached(&mut self, cache: &MultusCache<'_>, journal: &Journal) {
         let adopted: HashSet<ContainerId> = journal.adopted().into_iter().collect();
         for container in cache.containers() {

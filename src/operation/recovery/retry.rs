@@ -1,7 +1,7 @@
 //! Retries failed detachments, because not every runtime repeats a failed DEL.
 //!
 //! A retry runs in a separate process, which outlives the call that starts it. The retry must not
-//! use up the time of that call. The retry must also survive the end of that call, because a
+//! use up the time of that call. The end of that call must not kill the retry's delegate either: a
 //! delegate that is killed during its DEL leaves state behind that a later DEL does not find.
 
 use crate::journal::{Key, Lock, Lookup};
@@ -46,8 +46,8 @@ pub fn retry(context: &Context<'_>, key: &Key) {
         }
         // Another call has detached the sandbox.
         Ok(Lookup::Absent) => drop(host.journal.forget(key)),
-        // A power loss has destroyed the record. Keep the rest of it for a later DEL, which then
-        // asks the cluster which networks the pod selects.
+        // A power loss has damaged the record. Keep what is left of the record for a later DEL,
+        // which then asks the cluster which networks the pod selects.
         Ok(Lookup::CutOff) => host.journal.settle_owed(key),
         Ok(Lookup::Found(_) | Lookup::Quarantined(_)) | Err(_) => {}
     }

@@ -125,8 +125,8 @@ fn interfaces(context: &Context<'_>, key: &Key) -> Vec<String> {
 }
 
 /// Returns the attachments that a sandbox without a record probably has: those that an ADD would
-/// plan now, because there is no better source. With `others`, omits every attachment whose
-/// interface is not in `others`, except the cluster network. If the cluster does not answer about
+/// plan now, because there is no better source. If `others` is given, keeps only the cluster
+/// network and the attachments whose interface is in `others`. If the cluster does not answer about
 /// the pod, the result does not contain the networks that the pod selects.
 ///
 /// # Errors

@@ -94,8 +94,8 @@ impl Mutant {
                 ..quiet
             },
             // The turn, which is the lock for making reservations, matters only if two calls find
-            // the same stale reservation. A stale reservation remains if the disk fails to remove
-            // its link.
+            // the same stale reservation. A reservation is a symlink, and becomes stale if the disk
+            // fails to remove the symlink.
             Mutant::FreeTurn => Conditions {
                 pods: 200,
                 at_once: 30,

@@ -59,8 +59,8 @@ impl Hardware<'_> {
         shared.map_or(Ok(()), |problem| Err(problem.into()))
     }
 
-    /// Returns a problem if a user-space program cannot open the function, because another function
-    /// of its IOMMU group is in use.
+    /// Returns a problem if another function of this function's IOMMU group is in use, so that a
+    /// user-space program cannot open this function.
     fn shares_group(
         &self,
         device: &AllocatedDevice,

@@ -145,7 +145,7 @@ pub(super) fn open<'a>(
     all.filter(is_open).collect()
 }
 
-/// Drops refusals worth retrying and returns whether it dropped any.
+/// Drops the refusals of repairs that are worth retrying. Returns whether it dropped any refusal.
 pub(super) fn forgive(refused: &mut Vec<Refused<'_>>) -> bool {
     let before = refused.len();
     refused.retain(|it| !may_work_later(&it.cause));

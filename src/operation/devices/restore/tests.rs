@@ -51,7 +51,7 @@ fn leftovers_of_sriov_cni_are_repaired() {
     assert_eq!(kernel.functions[&PF_LINK][0].mac, Some([0; 6].into()));
 }
 
-/// Creates a node with an igb whose physical function was up when it created its VFs. Such an igb
+/// Creates a node with an igb whose physical function was up when the VFs were created. Such an igb
 /// reports the VFs' own addresses as if the administrator had set them. `guard` selects the VFs
 /// whose address the igb refuses to change while the administrator has set an address.
 fn real_igb(guard: Guard) -> Lab {
@@ -89,7 +89,7 @@ fn a_refused_address_is_restored_while_the_vf_is_trusted() {
 }
 
 #[test]
-fn a_refused_address_is_restored_after_clearing_the_one_on_the_pf() {
+fn a_refused_address_is_restored_after_clearing_the_administrators_address() {
     let lab = real_igb(Guard::All);
     lab.after(left_on_real_igb).assert_silent();
     assert_is_back(&lab);
@@ -361,7 +361,7 @@ fn a_missing_vf_is_reported_and_not_owed() {
 }
 
 #[test]
-fn a_physical_function_silent_during_the_add_blocks_no_repair() {
+fn a_physical_function_that_did_not_answer_the_add_blocks_no_repair() {
     let lab = Lab::new();
     lab.kernel(|kernel| kernel.silent.push(PF_LINK));
     let outcome = lab.after(|lab| lab.kernel(|kernel| kernel.rename(VF_LINK, "net1")));
