@@ -102,7 +102,7 @@ fn annotation_key(capability: &str) -> &str {
 /// What is wrong with the configuration of a network.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigurationProblem {
-    /// The network was not found, or its definition or its file cannot be used.
+    /// The network was not found, or its definition or file cannot be used.
     #[error("{report}; {named_in}")]
     NotFound {
         /// What the cluster reports.
