@@ -1,7 +1,7 @@
 //! Turns everything known about a pod into an ordered list of [`Attachment`]s, or into the reasons
 //! to attach nothing.
 //!
-//! The module does no I/O, so `explain` and ADD make the same plan.
+//! The module does no I/O, so `explain` and ADD make the same plan from the same inputs.
 
 pub mod attachment;
 mod capabilities;

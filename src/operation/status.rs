@@ -28,8 +28,8 @@ pub struct Ready {
     /// The name of the cluster network.
     pub network: String,
     /// Which plugins of the cluster network ran STATUS. `Ran::None` means that the CNI version of
-    /// the network is too old for STATUS. `None` means that only the agent could provide the
-    /// configuration, and that the agent is absent.
+    /// the network is too old for STATUS. The field is `None` if only the agent could provide the
+    /// configuration, and the agent is absent.
     pub asked: Option<Ran>,
 }
 

@@ -65,10 +65,10 @@ impl Planner<'_> {
     }
 
     /// Passes one request to the plugins that declare its capability. With `npwgVersion: 1.0`,
-    /// addresses (`ips` and `mac`) always go into `args.cni` and CNI_ARGS instead. With any other
-    /// `npwgVersion`, addresses also go into CNI_ARGS in two cases: `undeclared` is `args`, or the
-    /// attachment is the cluster network and none of its plugins declares the capability. Any other
-    /// undeclared request is an error.
+    /// addresses (`ips` and `mac`) always go into `args.cni` and CNI_ARGS instead. Otherwise, with
+    /// `undeclared: args`, addresses go into CNI_ARGS even if a plugin declares the capability. The
+    /// cluster network gets its undeclared addresses in CNI_ARGS whatever `undeclared` says.
+    /// Any other undeclared request is an error.
     fn pass(
         &self,
         capability: &str,

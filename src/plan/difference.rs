@@ -112,8 +112,8 @@ fn match_all(selections: &[Selection], recorded: &[(usize, &Attachment)]) -> Vec
     matched
 }
 
-/// Whether the attachment was made for the same requests. The record of an older release contains
-/// only the requests that Jackfield verifies.
+/// Whether the attachment was made for the requests of `selection`. The record of an older release
+/// contains only the requests that Jackfield verifies.
 fn carries_out(attachment: &Attachment, selection: &Selection) -> bool {
     if let Some(digest) = &attachment.selection {
         return *digest == selection.digest();

@@ -20,9 +20,9 @@ pub(super) struct Planner<'a> {
     pub(super) position: usize,
     /// The interface names that the pod requests.
     pub(super) requested: Vec<InterfaceName>,
-    /// The lowest number for a generated interface name if the name with the number `position` is
-    /// taken. For an ADD, this is the number of networks, not counting the auxiliary chain. It is 0
-    /// until the planner has read the pod's selections.
+    /// If the interface name with the number `position` is taken, the generated name gets at least
+    /// this number. For an ADD, this is the number of networks, not counting the auxiliary chain.
+    /// It is 0 until the planner has read the pod's selections.
     pub(super) last: usize,
     /// The number of planned attachments that already exist and stay as they are. They come first.
     pub(super) kept: usize,

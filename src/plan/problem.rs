@@ -79,7 +79,8 @@ pub enum Reason {
     /// A check after planning found a missing program or an invalid configuration.
     #[error(transparent)]
     Network(SharedError),
-    /// A device or an interface of the host cannot be used, or its device-info file cannot be named.
+    /// A device or an interface of the host cannot be used, or the attachment's device-info file
+    /// cannot be named.
     #[error(transparent)]
     UnusableDevice(SharedError),
     /// The device-info file contradicts the device or cannot be trusted.
@@ -101,7 +102,7 @@ fn annotation_key(capability: &str) -> &str {
 /// What is wrong with the configuration of a network.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigurationProblem {
-    /// The network was not found, or its definition or its file cannot be used.
+    /// The network was not found, or its definition or file cannot be used.
     #[error("{report}; {named_in}")]
     NotFound {
         /// What the cluster reports.

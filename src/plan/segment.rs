@@ -131,8 +131,8 @@ impl Segment {
         Segment(format!("interface {name}"))
     }
 
-    /// The segment of a device: a physical function or a device without a PCI function. The virtual
-    /// functions and subfunctions of a physical function share its port.
+    /// The segment of a physical function or of a device without a PCI function. Virtual functions
+    /// and subfunctions are in the segment of their physical function, because they use its port.
     pub fn device(id: impl fmt::Display) -> Segment {
         Segment(format!("device {id}"))
     }

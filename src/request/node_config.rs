@@ -50,8 +50,8 @@ pub struct NodeConfig {
     pub bin_dir: PathBuf,
     /// `cniDir`: the cache of Multus.
     pub cni_dir: PathBuf,
-    /// `multusNamespace`: the namespace of a definition that `clusterNetwork`, `defaultNetworks` or
-    /// the annotation `v1.multus-cni.io/default-network` names without a namespace.
+    /// `multusNamespace`: where Jackfield looks for a definition without a namespace in
+    /// `clusterNetwork`, `defaultNetworks` or the annotation `v1.multus-cni.io/default-network`.
     pub multus_namespace: String,
     /// `namespaceIsolation`: whether a pod may select only definitions of its own namespace and of
     /// the global namespaces.
@@ -115,8 +115,8 @@ impl NodeConfig {
 /// The network of the pod's first interface.
 #[derive(Debug, Clone)]
 pub enum ClusterNetwork {
-    /// `clusterNetwork`: the name of a configuration in `confDir`, a definition, or the path of a
-    /// directory or a file.
+    /// `clusterNetwork`: the name of a configuration in `confDir` or of a definition, or the path
+    /// of a directory or of a file.
     Named(String),
     /// The first element of `delegates`, which is a configuration.
     Inline(Box<RawValue>),

@@ -224,7 +224,7 @@ pub enum MultusConfError {
     /// The text is not the expected JSON.
     #[error(transparent)]
     Json(#[from] JsonError),
-    /// Another plugin comes before Multus in its list.
+    /// In the list of plugins, another plugin comes before Multus.
     #[error("Multus is not the first plugin of its list")]
     NotFirstPlugin,
 }

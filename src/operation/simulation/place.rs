@@ -1,5 +1,5 @@
-//! The directories of a simulated node, on a file system in memory. They serve one world after
-//! another, because building the fixture takes longer than most worlds.
+//! The directories of a simulated node, on a file system in memory. All worlds of a runner
+//! use them in turn, because building the sysfs fixture takes longer than most worlds.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

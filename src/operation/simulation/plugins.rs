@@ -248,10 +248,13 @@ pub(super) fn answer(work: &Work, world: &World) -> Value {
     })
 }
 
-/// Runs GC: frees the leases of attachments that are not in the list. Spares the leases of a
-/// sandbox whose ADD is running or has ended since the GC began, because a real runtime calls no
-/// ADD during a GC (CNI 1.1.0 §2 GC). Does not spare a running pod, because Jackfield itself may
-/// attach a network to it during a GC.
+/// Runs GC: frees the leases of attachments that are not in the list of valid attachments.
+///
+/// If GC frees a lease that a pod uses, the list from Jackfield is wrong. The only exception is an
+/// ADD during the GC, because a real runtime calls none (CNI 1.1.0 §2 GC). So GC spares the leases
+/// of a sandbox whose ADD is running or has succeeded since the GC began. GC spares no lease of an
+/// older pod: Jackfield itself may attach a network to that pod during the GC, and must keep the
+/// lease.
 pub(super) fn collect(work: &Work, world: &mut World) {
     let valid = work.conf["cni.dev/valid-attachments"].as_array();
     let valid: Vec<(&str, &str)> = valid

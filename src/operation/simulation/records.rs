@@ -133,8 +133,8 @@ fn wrong_routes(sim: &Simulation, container: &str, sandbox: &Sandbox) -> Option<
     let netns = world.netns.get(&view.netns)?;
     // A DEL that was killed may have changed routes.
     let is_kept = view.attached_since.is_some() || view.is_adding && !view.is_raced;
-    // Also check that the interfaces exist: the record of a detached sandbox remains if it cannot
-    // be removed.
+    // Also check that the interfaces exist: if a record cannot be removed, it remains although its
+    // sandbox is detached.
     let links = world.links(&view.netns);
     let pairs = || header.attachments.iter().zip(&sandbox.progress);
     let mut owed = pairs().filter(|(_, progress)| progress.is_owed());

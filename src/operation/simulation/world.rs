@@ -28,8 +28,8 @@ pub(super) struct World {
     /// The running processes of Jackfield, with their tasks.
     pub(super) processes: BTreeMap<i32, TaskId>,
     pub(super) orphans: BTreeMap<i32, Orphan>,
-    /// The containers for which a delegate runs, each with the process that started the delegate,
-    /// or with the orphan.
+    /// The containers for which a delegate runs, each with the ID of the process that started the
+    /// delegate. If that process was killed, with the ID of the orphan instead.
     pub(super) delegates: BTreeMap<String, i32>,
     /// When the last successful DEL of each container took the lock.
     pub(super) deleted: BTreeMap<String, Duration>,
@@ -47,7 +47,7 @@ pub(super) struct World {
     pub(super) boot: u32,
     /// The seconds by which the administrator has changed the time of day.
     pub(super) clock_change: i64,
-    /// Whether a GC has received its list, but has not read the journal yet.
+    /// Whether a GC has received its list of valid attachments, but has not read the journal yet.
     pub(super) is_listing: bool,
     /// Whether the disk refuses all changes now.
     pub(super) disk_refuses: bool,
@@ -95,7 +95,7 @@ impl Netns {
 #[derive(Clone, Default)]
 pub(super) struct SimulatedPod {
     pub(super) networks: String,
-    /// The annotation before its last change, which a stale cache still has.
+    /// The previous annotation. A stale cache still has it.
     pub(super) stale: String,
     pub(super) wants_device: bool,
 }

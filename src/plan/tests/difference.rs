@@ -49,7 +49,7 @@ fn selections_are_matched_by_their_requests_and_not_by_their_position() {
         ("a,a", "a,a,a", vec![], vec!["net3 pods/a"]),
         ("a,a", "a", vec![2], vec![]),
         ("", "a", vec![], vec!["net1 pods/a"]),
-        // A new network can take over an interface name that the annotation requests.
+        // A new network gets the interface name that it requests, even if a removed one had it.
         ("a@x", "b@x", vec![1], vec!["x pods/b"]),
         ("a@x", "a@y", vec![1], vec!["y pods/a"]),
         ("a@x", "a", vec![], vec![]),

@@ -76,7 +76,7 @@ pub enum ValueError {
     },
     /// A deadline is not within its limits.
     #[error(
-        "it is not a duration above zero and of at most one day; \
+        "it is not a duration of more than zero and at most one day; \
          write it as \"500ms\", \"2s\" or \"1m30s\""
     )]
     Deadline,

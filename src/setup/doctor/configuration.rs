@@ -36,9 +36,9 @@ pub(super) struct UsableConfiguration {
     pub(super) is_whole: bool,
 }
 
-/// Reads the configuration. If the configuration is missing or invalid, falls back to the paths in
-/// the copy that the installer keeps beside its manifest, then to the paths in the configuration
-/// itself, then to the default paths.
+/// Reads the configuration. If the configuration is missing or invalid, the other checks need only
+/// usable paths. `read` then tries these sources in order: the copy of the installed configuration
+/// beside the manifest, the invalid configuration itself, and the defaults.
 pub(super) fn read(options: &Options, mut findings: Findings<'_>) -> Option<UsableConfiguration> {
     let (file, conf) = find(options, &mut findings);
     if let Some(conf) = &conf {
