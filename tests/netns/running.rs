@@ -250,6 +250,34 @@ fn a_network_that_cannot_be_attached_is_rolled_back_and_the_rest_stays_detached(
 }
 
 #[test]
+fn a_network_that_can_be_neither_attached_nor_rolled_back_has_no_status() {
+    let lab = running("a");
+    let mut bad = lab.ptp("10.20.4.0/24");
+    bad["type"] = json!("ptp-bad");
+    lab.recorder(
+        "ptp-bad",
+        "ptp",
+        "echo '{\"code\":99,\"msg\":\"no\"}'; exit 1",
+    );
+    lab.definition("demo/bad", &bad);
+    lab.selects("a,b,bad");
+    for _ in 0..2 {
+        let outcome = reconcile(&lab, &[]);
+        assert_eq!(outcome.exit, 1, "{outcome}");
+        assert!(outcome.stderr.contains("demo/bad (net3)"), "{outcome}");
+        let left = [entry("eth0", "cluster"), entry("net1", "demo/a")];
+        assert_eq!(status(&lab), left);
+    }
+    lab.recorder("ptp-bad", "ptp", "");
+    let both =
+        ["demo/b (net2)", "demo/bad (net3)"].map(|it| format!("pod demo/web: attach network {it}"));
+    changes(&lab, &both.each_ref().map(String::as_str));
+    lab.check();
+    lab.del();
+    lab.assert_nothing_left();
+}
+
+#[test]
 fn a_network_that_cannot_be_detached_blocks_the_change_until_it_can() {
     let lab = running("");
     let mut bad = lab.ptp("10.20.4.0/24");

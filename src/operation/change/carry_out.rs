@@ -2,7 +2,7 @@
 
 use crate::baseline::DeviceState;
 use crate::cluster::{Event, Phase};
-use crate::journal::Sandbox;
+use crate::journal::{Progress, Sandbox};
 use crate::kernel::{PodLinks, PodNetns};
 use crate::npwg::{NetworksDigest, StatusEntry};
 use crate::operation::attach::Attaching;
@@ -69,6 +69,14 @@ pub(super) fn carry_out(
     // If a part could not be detached or a device could not be restored, the record keeps the
     // change. A DEL or the next change then completes the cleanup.
     let is_settled = !is_owed && (outcome.is_ok() || sandbox.unfinished().is_empty());
+    if outcome.is_err() {
+        // The network-status lists no network that the change failed to attach, even if a part of
+        // the network is left in the pod.
+        sandbox.progress[first..].fill_with(|| Progress {
+            detached: true,
+            ..Progress::default()
+        });
+    }
     let mut sandbox = sandbox.end_change(NetworksDigest::default());
     if is_settled {
         journal.write(&sandbox)?;
