@@ -192,7 +192,8 @@ pub enum ResultError {
     },
     /// The result has no address, but results of this version consist of addresses.
     #[error(
-        "the result has no address, but CNI version {0} requires one; raise cniVersion to 0.3.1"
+        "the result has no address, but CNI version {0} requires one; raise cniVersion in the node \
+         configuration to 0.3.1"
     )]
     NoAddress(Version),
 }

@@ -113,7 +113,7 @@ pub enum Failure {
     #[error(transparent)]
     Args(cni::ArgsError),
     /// The result cannot be expressed in the CNI version of the runtime.
-    #[error("result of the cluster network: {0} (see the node configuration)")]
+    #[error("result of the cluster network: {0}")]
     Result(#[from] cni::ResultError),
     /// The attachment in the kernel differs from what the pod requested or the delegate reported.
     #[error("{0}: {findings}", findings = joined(.1, ", "))]

@@ -297,7 +297,7 @@ fn a_result_that_the_runtimes_version_cannot_say_is_taken_back_and_not_told() {
     let words = [
         "no address",
         "0.2.0",
-        "raise cniVersion to 0.3.1 in the node configuration",
+        "raise cniVersion in the node configuration to 0.3.1",
     ];
     lab.call("ADD").fails(1, &words);
     assert!(lab.events().is_empty(), "{:?}", lab.events());

@@ -330,7 +330,7 @@ fn a_device_plugins_file_that_is_not_so_fails_before_anything_runs() {
     let other = r#"{"type":"pci","version":"1.0.0","pci":{"pci-address":"0000:01:10.2"}}"#;
     for (text, words) in [
         (stale, ["pf-pci-address", "0000:09:00.0"]),
-        (other, ["another device", VFIO]),
+        (other, ["a device other than", VFIO]),
         ("{", ["-device.json", "broken"]),
     ] {
         let mut lab = lab_with(&fixtures::igb_vfio());

@@ -116,8 +116,8 @@ pub enum Mismatch {
     /// The hardware address cannot be checked, because a master has changed it and the kernel
     /// reports no permanent address.
     #[error(
-        "its hardware address cannot be read below the master {master:?}, so compare {expected} with \
-         the address on the device's physical function"
+        "its hardware address cannot be read below the master {master:?}; compare {expected} with the \
+         address on the device's physical function"
     )]
     HiddenHardwareAddress {
         /// The expected address.
