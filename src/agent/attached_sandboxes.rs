@@ -100,10 +100,16 @@ impl AttachedSandboxes {
     /// Compares the sandboxes of a pod with a new version of the pod.
     pub(super) fn observe(&self, object: &ObjectRef, pod: &PodView) {
         for attached in self.attached.borrow_mut().values_mut() {
-            if attached.pod.namespace == object.namespace() && attached.pod.name == object.name() {
+            if attached.is_of(object) {
                 attached.compare(pod);
             }
         }
+    }
+
+    /// Forgets the sandboxes of a deleted pod. The DEL of a sandbox does not report the sandbox if a
+    /// GC carries it out, or if it is killed.
+    pub(super) fn forget(&self, pod: &ObjectRef) {
+        self.attached.borrow_mut().retain(|_, it| !it.is_of(pod));
     }
 
     /// Adds to an answer the sandboxes whose pods have a changed annotation, and whether the agent
@@ -125,6 +131,10 @@ impl AttachedSandboxes {
 }
 
 impl Attached {
+    fn is_of(&self, pod: &ObjectRef) -> bool {
+        self.pod.namespace == pod.namespace() && self.pod.name == pod.name()
+    }
+
     /// Compares the attachments with the annotation of the pod.
     fn compare(&mut self, pod: &PodView) {
         let is_same = !pod.is_partial && pod.identity.is(self.pod.uid.as_deref());
@@ -188,6 +198,16 @@ mod tests {
         let mut answer = Answer::default();
         sandboxes.complete(&mut answer);
         answer.wants_sandboxes
+    }
+
+    #[test]
+    fn the_sandboxes_of_a_deleted_pod_are_forgotten() {
+        let sandboxes = AttachedSandboxes::default();
+        sandboxes.report(sandbox("c1", Some("a")), &pods("b"));
+        sandboxes.forget(&"demo/other".parse().unwrap());
+        assert_eq!(differing(&sandboxes), ["c1"]);
+        sandboxes.forget(&"demo/web".parse().unwrap());
+        assert_eq!(differing(&sandboxes), [""; 0]);
     }
 
     #[test]

@@ -70,6 +70,7 @@ pub(super) async fn pods(
             sandboxes.observe(pod, &view);
             Ok(view.to_be_kept())
         },
+        deleted: &|pod| sandboxes.forget(pod),
         heard: &|| publisher.api_server_is_back(),
     };
     watch(&knowledge, "pod", &objects, &pods).await;
@@ -85,6 +86,7 @@ pub(super) async fn slices(knowledge: Rc<Knowledge>) {
             let slice = serde_json::from_str::<SliceObject>(text)?;
             Ok(Some(SliceView::from(slice)))
         },
+        deleted: &|_| {},
         heard: &|| {},
     };
     watch(&knowledge, "slice", &objects, &slices).await;

@@ -21,6 +21,8 @@ pub(super) struct ObjectWatch<'a, T> {
     pub(super) cache: &'a ObjectCache<T>,
     /// Parses an object into the form that the cache keeps.
     pub(super) keep: &'a Keep<'a, T>,
+    /// Called with every object that is deleted.
+    pub(super) deleted: &'a dyn Fn(&ObjectRef),
     /// Called after every list and before every event.
     pub(super) heard: &'a dyn Fn(),
 }
@@ -73,7 +75,10 @@ impl<T: Cacheable + Default> WatchTarget for ObjectWatch<'_, T> {
             && let Some(object) = self.named(event.object)
         {
             let kept = match event.change {
-                Change::Deleted => None,
+                Change::Deleted => {
+                    (self.deleted)(&object);
+                    None
+                }
                 change => self.kept(&object, event.text, change == Change::Added),
             };
             self.cache.put(object, kept);
