@@ -1,7 +1,7 @@
 //! Lets a unit test replace the clocks, the disk and the boot ID with those of a simulated machine.
 //! In all other builds, the functions of this module do nothing.
 //!
-//! The CNI verbs then run unchanged under conditions that are rare on a real machine: a disk that
+//! On a simulated machine, the CNI verbs run unchanged under conditions that are rare on a real machine: a disk that
 //! loses acknowledged writes, a power loss between two writes, a clock that jumps.
 
 use std::fs::File;

@@ -12,7 +12,8 @@ use crate::kubelet::PodDevices;
 /// How long kubelet may take to record an allocation. kubelet records an allocation before it
 /// starts the sandbox, except for pods that already exist when kubelet or the node restarts.
 const KUBELET_KNOWS_WITHIN: Duration = Duration::from_secs(2);
-/// The pauses between two requests to kubelet double from the first to the longest.
+/// The first pause between two requests to kubelet. Each further pause is twice as long, up to
+/// [`LONGEST_PAUSE`].
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_millis(400);
 

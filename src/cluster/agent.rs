@@ -283,8 +283,8 @@ impl Cluster for Agent {
 
     fn withdraw(&self, removal: &Publication) {
         // A node with a kubeconfig may have no agent. The plugin then drops the removal, and does
-        // not wait for the API server. The API server drops the entries when it deallocates the
-        // claim.
+        // not wait for the API server. The claim's status then lists the detached networks until
+        // the claim is deallocated.
         let has_agent = self.api.is_none() || self.open(Purpose::Telling).is_ok();
         if has_agent && self.owed.keep(removal).is_ok() {
             self.owes.set(true);

@@ -49,7 +49,7 @@ pub(super) struct ProcessOutput {
 pub(super) enum Ending {
     /// It exited with this status.
     Exited(i32),
-    /// A signal that we did not send ended it.
+    /// It was ended by a signal from another process.
     Signalled(i32),
     /// It wrote more than [`STDOUT_CAP`]. If it or its children were still running, we killed them.
     Flooded,

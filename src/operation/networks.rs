@@ -17,7 +17,7 @@ use crate::plan::{self, Attachment, KnownNetwork, NamedIn, NetworkPlace, Reason}
 
 /// A network that the node configuration names.
 pub(super) struct Named {
-    /// The name in messages until the network is found.
+    /// How messages call the network until it is found.
     pub(super) label: String,
     /// The network, or the reason why it was not found.
     pub(super) found: Result<Network, NetworkError>,
@@ -59,8 +59,8 @@ pub(super) fn answer(context: &Context<'_>, until: Instant) -> Result<Answer, Cl
     }
 }
 
-/// Asks the same question as [`answer`]. If [`answer`] would not ask, checks that the cluster
-/// answers at all. If `dynamicAttachment` is set, the answer also names the sandboxes whose pods
+/// Asks the same question as [`answer`]. If [`answer`] would ask nothing, only checks that
+/// the cluster can be reached. If `dynamicAttachment` is set, the answer also names the sandboxes whose pods
 /// have a changed annotation.
 ///
 /// # Errors

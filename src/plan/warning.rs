@@ -42,8 +42,7 @@ fn key_list(keys: &[String]) -> String {
     }
 }
 
-/// A remark on the annotation that replaces the cluster network, because users may not expect all
-/// of its effects.
+/// An effect of the annotation `v1.multus-cni.io/default-network` that users may not expect.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PlanRemark {
     /// The annotation replaces the cluster network.

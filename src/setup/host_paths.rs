@@ -26,7 +26,7 @@ impl HostPaths {
         self.host_root.join(below)
     }
 
-    /// Whether the cluster network writes to another directory than `conf_dir`.
+    /// Whether the cluster network's file is in a different directory than `conf_dir`.
     pub fn is_apart(&self) -> bool {
         self.conf_dir != self.cluster_conf_dir
     }

@@ -88,7 +88,7 @@ struct AllocatedResult {
 /// `resource.k8s.io/v1`.
 ///
 /// # Errors
-/// [`ApiError`]. The publication is then still owed. A retry of a successful write changes nothing.
+/// [`ApiError`]. The caller then has to retry. A retry of a successful write changes nothing.
 pub async fn publish_claims(
     server: &ApiServer,
     node: &str,
@@ -191,7 +191,7 @@ impl Allocation {
 
 /// Returns the body of a server-side apply. The body contains the claim's UID, so that the API
 /// server refuses the write if a new claim has the same name. Without devices the body has no
-/// status, because the API server would keep the field manager of an empty status.
+/// status. If the status were empty, the API server would keep its field manager in the claim.
 fn body(claim: &ObjectRef, uid: &str, devices: Vec<DeviceStatus>) -> Value {
     let mut body = json!({
         "apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim",

@@ -210,7 +210,7 @@ fn golden_record_of_the_previous_release_is_read() {
         format!("{expected:?}"),
         "both headers have the same meaning"
     );
-    // This release omits a new key that has no value, so it writes the same bytes.
+    // The keys that are new in this release have no value here, so this release omits them.
     let written = previous.to_bytes().unwrap();
     assert_eq!(written, golden::previous("sandbox"));
 }
@@ -300,7 +300,7 @@ fn a_record_after_a_change_contains_only_attached_networks() {
 }
 
 #[test]
-fn a_change_forgets_replaced_routes_through_detached_interfaces() {
+fn a_change_forgets_a_replaced_route_whose_interface_is_detached() {
     let dir = tempfile::tempdir().unwrap();
     let mut sandbox = changing(&Journal::new(dir.path()));
     let via = |ifname: &str| DefaultRoute::via("10.1.0.1".parse().unwrap(), ifname, None);

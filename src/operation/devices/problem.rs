@@ -150,7 +150,7 @@ pub(in crate::operation) enum DeviceProblem {
          to find out why the device is still in use"
     )]
     InUse { device: String, holder: String },
-    /// The device still has a network identity of the previous pod. `line` is the reason.
+    /// The device still has a network identity of the previous pod. `line` says why.
     #[error(
         "{device} still has the {} of its previous pod: {line}; rebind it through \
          /sys/bus/pci/drivers/{}/unbind and bind, or {}",

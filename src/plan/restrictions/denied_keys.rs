@@ -2,7 +2,8 @@
 //! `ipam.dataDir`.
 //!
 //! The search compares keys as Go plugins do, so that no spelling of a key gets past the policy. It
-//! parses only objects and lists, so that a value that some parsers refuse cannot hide a key.
+//! does not parse numbers and strings. Otherwise a number that Jackfield cannot parse, such as
+//! `1e400`, would end the search before the search finds a denied key.
 
 use serde_json::value::RawValue;
 

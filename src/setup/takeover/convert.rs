@@ -157,9 +157,9 @@ fn named(ours: &RawObject) -> Option<String> {
     named.filter(|name| !name.is_empty())
 }
 
-/// Removes `clusterNetwork` if it names the first network of the runtime's directory, so that our
-/// configuration always uses the first network, as Multus does. Keeps the key if the cluster
-/// network writes to a separate directory.
+/// Removes `clusterNetwork` if it names the first network of the runtime's directory. Without the
+/// key, Jackfield uses whichever network is first, as Multus does. Keeps the key if the cluster
+/// network's file is in a different directory.
 fn follow(ours: &mut RawObject, runtime: &Directory, paths: &HostPaths) {
     let named = named(ours);
     let Ok((first, _)) = runtime.cluster_network() else {

@@ -43,7 +43,7 @@ pub(super) enum Problem {
     #[error("a port cannot have such a GUID")]
     Guid,
     /// sriov-cni reads every value except `on` as off.
-    #[error("sriov-cni reads every value except on as off")]
+    #[error("sriov-cni reads every value except \"on\" as \"off\"")]
     Switch,
     /// There is no such link state.
     #[error("there is no such state")]
@@ -87,7 +87,7 @@ mod tests {
         let text = |key, problem| FunctionConfigError::new(plugin, key, problem).to_string();
         assert_eq!(
             text("spoofchk", Problem::Switch),
-            "plugin sriov: key spoofchk is \"yes\": sriov-cni reads every value except on as off; write on \
+            "plugin sriov: key spoofchk is \"yes\": sriov-cni reads every value except \"on\" as \"off\"; write on \
              or off"
         );
         assert_eq!(
