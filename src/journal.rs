@@ -169,7 +169,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Writes a record atomically. Returns the record, open at its end.
+    /// Writes a record atomically. Returns the record, open for appending.
     fn replace_record(
         &self,
         key: &Key,

@@ -106,10 +106,15 @@ impl AttachedSandboxes {
         }
     }
 
-    /// Forgets the sandboxes of a deleted pod. The DEL of a sandbox does not report the sandbox if a
-    /// GC carries it out, or if it is killed.
-    pub(super) fn forget(&self, pod: &ObjectRef) {
-        self.attached.borrow_mut().retain(|_, it| !it.is_of(pod));
+    /// Forgets the sandboxes of a deleted pod, because no call reports a sandbox that a GC detaches
+    /// or whose DEL is killed. Keeps the sandboxes of a new pod with the same name. If the runtime
+    /// passes no UID, the agent cannot tell the two pods apart, so it keeps the sandbox.
+    pub(super) fn forget(&self, object: &ObjectRef, deleted: &PodView) {
+        let is_deleted = |it: &Attached| {
+            let uid = it.pod.uid.as_deref();
+            it.is_of(object) && uid.is_some() && deleted.identity.is(uid)
+        };
+        self.attached.borrow_mut().retain(|_, it| !is_deleted(it));
     }
 
     /// Adds to an answer the sandboxes whose pods have a changed annotation, and whether the agent
@@ -204,10 +209,14 @@ mod tests {
     fn the_sandboxes_of_a_deleted_pod_are_forgotten() {
         let sandboxes = AttachedSandboxes::default();
         sandboxes.report(sandbox("c1", Some("a")), &pods("b"));
-        sandboxes.forget(&"demo/other".parse().unwrap());
-        assert_eq!(differing(&sandboxes), ["c1"]);
-        sandboxes.forget(&"demo/web".parse().unwrap());
-        assert_eq!(differing(&sandboxes), [""; 0]);
+        for (name, uid, expected) in [
+            ("demo/other", "u1", &["c1"][..]),
+            ("demo/web", "u0", &["c1"]),
+            ("demo/web", "u1", &[]),
+        ] {
+            sandboxes.forget(&name.parse().unwrap(), &pod(uid, "b"));
+            assert_eq!(differing(&sandboxes), expected, "{name} {uid}");
+        }
     }
 
     #[test]

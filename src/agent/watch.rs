@@ -15,7 +15,7 @@ use super::attached_sandboxes::AttachedSandboxes;
 use super::knowledge::Knowledge;
 use super::pause::Pause;
 use super::publisher::Publisher;
-use crate::cluster::api::events::Event;
+use crate::cluster::api::events::{Change, Event};
 use crate::cluster::api::kinds::Objects;
 use crate::cluster::api::objects::PodObject;
 use crate::cluster::api::slices::SliceObject;
@@ -62,15 +62,17 @@ pub(super) async fn pods(
     let pods = ObjectWatch {
         kind: objects.kind,
         cache: &knowledge.cache.pods,
-        keep: &|pod: &ObjectRef, text: &str, is_new| {
+        keep: &|pod: &ObjectRef, text: &str, change| {
             let view = PodView::from(serde_json::from_str::<PodObject>(text)?);
-            if is_new {
+            if change == Change::Added {
                 knowledge.foresee(pod, &view);
             }
-            sandboxes.observe(pod, &view);
+            match change {
+                Change::Deleted => sandboxes.forget(pod, &view),
+                _ => sandboxes.observe(pod, &view),
+            }
             Ok(view.to_be_kept())
         },
-        deleted: &|pod| sandboxes.forget(pod),
         heard: &|| publisher.api_server_is_back(),
     };
     watch(&knowledge, "pod", &objects, &pods).await;
@@ -86,7 +88,6 @@ pub(super) async fn slices(knowledge: Rc<Knowledge>) {
             let slice = serde_json::from_str::<SliceObject>(text)?;
             Ok(Some(SliceView::from(slice)))
         },
-        deleted: &|_| {},
         heard: &|| {},
     };
     watch(&knowledge, "slice", &objects, &slices).await;

@@ -109,10 +109,13 @@ pub(super) fn read(path: &Path) -> io::Result<Vec<u8>> {
     disk::read(options().read(true), path)
 }
 
-/// Writes a file atomically: writes `temporary` and renames it. Returns the file, open at its end.
-/// On failure, removes `temporary`, because the disk may be full.
+/// Writes a file atomically: writes `temporary` and renames it. Returns the file, open for
+/// appending. On failure, removes `temporary`, because the disk may be full.
 pub(super) fn replace(path: &Path, temporary: &Path, bytes: &[u8]) -> io::Result<File> {
-    let file = disk::open(options().write(true).create(true).truncate(true), temporary)?;
+    let mut options = options();
+    // `OpenOptions` cannot combine appending with truncating.
+    options.custom_flags((OFlag::O_NOFOLLOW | OFlag::O_APPEND).bits());
+    let file = disk::open(options.write(true).create(true).truncate(true), temporary)?;
     let written = write(&file, bytes).and_then(|()| disk::rename(temporary, path));
     written.inspect_err(|_| {
         let _ = disk::remove(temporary);

@@ -118,6 +118,29 @@ fn a_damaged_record_goes_into_quarantine() {
 }
 
 #[test]
+fn two_writers_of_a_record_append_their_steps() {
+    let dir = tempfile::tempdir().unwrap();
+    let journal = Journal::new(dir.path());
+    let mut entry = journal.begin(&header()).unwrap();
+    let mut other = journal.reopen(&key()).unwrap();
+    other.write(&[Step::Started(0)]).unwrap();
+    entry.write(&[Step::Complete]).unwrap();
+    let record = fs::read_to_string(journal.path(&key())).unwrap();
+    let sandbox = Sandbox::replay(record.as_bytes()).unwrap();
+    assert!(sandbox.complete && !sandbox.is_torn, "{record}");
+    assert_eq!(record.lines().count(), 3, "{record}");
+}
+
+#[test]
+fn a_write_that_fails_leaves_no_temporary_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let journal = Journal::new(dir.path());
+    fs::create_dir_all(journal.path(&key())).unwrap();
+    journal.begin(&header()).unwrap_err();
+    assert_eq!(files(dir.path()), ["sandboxes/c1@eth0"]);
+}
+
+#[test]
 fn removing_a_record_removes_a_half_written_owed_marker() {
     let dir = tempfile::tempdir().unwrap();
     let journal = Journal::new(dir.path());

@@ -10,8 +10,9 @@ use crate::cluster::api::{ApiError, ApiServer};
 use crate::npwg::ObjectRef;
 
 /// Parses an object into the form that the cache keeps. Returns `None` for an object that the cache
-/// does not keep. The flag is set for an object in a list or in an `ADDED` event.
-type Keep<'a, T> = dyn Fn(&ObjectRef, &str, bool) -> serde_json::Result<Option<T>> + 'a;
+/// does not keep. The objects of a list are [`Change::Added`]. The cache never keeps an object that is
+/// [`Change::Deleted`].
+type Keep<'a, T> = dyn Fn(&ObjectRef, &str, Change) -> serde_json::Result<Option<T>> + 'a;
 
 /// Fills a cache from a watch.
 pub(super) struct ObjectWatch<'a, T> {
@@ -21,8 +22,6 @@ pub(super) struct ObjectWatch<'a, T> {
     pub(super) cache: &'a ObjectCache<T>,
     /// Parses an object into the form that the cache keeps.
     pub(super) keep: &'a Keep<'a, T>,
-    /// Called with every object that is deleted.
-    pub(super) deleted: &'a dyn Fn(&ObjectRef),
     /// Called after every list and before every event.
     pub(super) heard: &'a dyn Fn(),
 }
@@ -32,8 +31,8 @@ impl<T: Cacheable> ObjectWatch<'_, T> {
     /// returns `None`. When a question needs the object, the agent reads the object again from the
     /// API server. If the object is a pod and the agent still cannot parse it, the plugin gets the
     /// error.
-    fn kept(&self, object: &ObjectRef, text: &str, is_new: bool) -> Option<T> {
-        let kept = (self.keep)(object, text, is_new);
+    fn kept(&self, object: &ObjectRef, text: &str, change: Change) -> Option<T> {
+        let kept = (self.keep)(object, text, change);
         kept.unwrap_or_else(|cause| {
             warn!(kind = self.kind, "cannot read {object}: {cause}");
             None
@@ -54,7 +53,7 @@ impl<T: Cacheable + Default> WatchTarget for ObjectWatch<'_, T> {
         let mut all = ObjectSet::default();
         let listed = server.list(objects, |item| {
             if let Some(object) = self.named(item.object())
-                && let Some(kept) = self.kept(&object, item.text(), true)
+                && let Some(kept) = self.kept(&object, item.text(), Change::Added)
             {
                 all.put(object, kept);
             }
@@ -74,13 +73,8 @@ impl<T: Cacheable + Default> WatchTarget for ObjectWatch<'_, T> {
         if event.change != Change::Bookmark
             && let Some(object) = self.named(event.object)
         {
-            let kept = match event.change {
-                Change::Deleted => {
-                    (self.deleted)(&object);
-                    None
-                }
-                change => self.kept(&object, event.text, change == Change::Added),
-            };
+            let kept = self.kept(&object, event.text, event.change);
+            let kept = kept.filter(|_| event.change != Change::Deleted);
             self.cache.put(object, kept);
         }
     }
