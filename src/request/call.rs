@@ -192,7 +192,7 @@ mod tests {
     }
 
     // clause: CNI-1.1.0 §5 code 4: the message names every missing variable
-    // clause: CNI-1.1.0 §2 environment: ADD requires every variable
+    // clause: CNI-1.1.0 §2 environment: ADD requires the container ID, the network namespace and the interface name
     #[test]
     fn every_missing_variable_is_named() {
         let error = read(&[("CNI_COMMAND", "ADD"), ("CNI_PATH", "/x")]).unwrap_err();
