@@ -121,17 +121,16 @@ impl Journal {
     /// Reads the record of `key`. The caller holds the lock of the sandbox, so no other process is
     /// writing the record.
     ///
-    /// Moves a damaged record to quarantine and returns [`Lookup::Quarantined`].
+    /// Moves a damaged record to quarantine and returns [`Lookup::Damaged`].
     ///
     /// # Errors
-    /// Code 109 if the journal is not private, if an existing record cannot be read, or if a
-    /// damaged record cannot be moved.
+    /// Code 109 if the journal is not private, or if an existing record cannot be read.
     pub fn find(&self, key: &Key) -> Result<Lookup, JournalError> {
         self.check_private()?;
         let path = self.path(key);
         Ok(match Sandbox::read(&path) {
             Ok(sandbox) if sandbox.header.key() == *key => Lookup::Found(Box::new(sandbox)),
-            Ok(_) => Lookup::Quarantined(self.quarantine(&path, RecordError::Foreign)?),
+            Ok(_) => Lookup::Damaged(self.quarantine(&path, RecordError::Foreign)),
             Err(RecordError::CutOff) => Lookup::CutOff,
             Err(RecordError::Io(cause)) if cause.kind() == io::ErrorKind::NotFound => {
                 Lookup::Absent
@@ -139,7 +138,7 @@ impl Journal {
             Err(RecordError::Io(cause)) => {
                 return Err(JournalError::io("cannot be read", &path, cause));
             }
-            Err(cause) => Lookup::Quarantined(self.quarantine(&path, cause)?),
+            Err(cause) => Lookup::Damaged(self.quarantine(&path, cause)),
         })
     }
 
@@ -419,8 +418,8 @@ pub enum Lookup {
     /// The first line of the record is incomplete: either a power loss destroyed the record, or an
     /// ADD of an older release was killed before it started anything.
     CutOff,
-    /// The record was damaged and is now in quarantine.
-    Quarantined(Damaged),
+    /// The record is damaged. It is now in quarantine, or could not be moved there.
+    Damaged(PutAside),
 }
 
 #[cfg(test)]

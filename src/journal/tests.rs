@@ -110,7 +110,7 @@ fn a_damaged_record_goes_into_quarantine() {
     damaged[30] ^= 1;
     fs::write(&path, damaged).unwrap();
     let found = journal.find(&key()).unwrap();
-    let Lookup::Quarantined(Damaged { path: file, cause }) = found else {
+    let Lookup::Damaged(Ok(Damaged { path: file, cause })) = found else {
         panic!("{found:?}");
     };
     assert!(file.exists() && !path.exists());

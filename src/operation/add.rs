@@ -172,7 +172,8 @@ fn settle_earlier(context: &Context<'_>, key: &Key) -> Result<(), Failure> {
         // A power loss destroyed the record, or an ADD of an older release was killed before it
         // started a delegate. In both cases the pod has no attachment.
         Lookup::CutOff => return Ok(context.host.journal.forget(key)?),
-        Lookup::Absent | Lookup::Quarantined(_) => return Ok(()),
+        Lookup::Absent => return Ok(()),
+        Lookup::Damaged(aside) => return Ok(aside.map(drop)?),
     };
     let header = &sandbox.header;
     let is_alive = detach::recorded_netns(header, Path::new(&header.netns))?.is_some();

@@ -4,12 +4,12 @@ use std::path::Path;
 
 use super::delegates::Delegates;
 use super::devices::functions;
+use super::note::damage;
 use super::proof::{self, Proof, Shown};
 use super::recovery;
 use super::{Context, Failure, Note, default_route, network_status};
 use crate::cluster::{Event, Phase};
 use crate::cni::{CniResult, InterfaceName};
-use crate::diagnostic::SharedError;
 use crate::journal::{Key, Lookup, Sandbox};
 use crate::kernel::{PodLinks, PodNetns};
 use crate::npwg::StatusEntry;
@@ -140,8 +140,8 @@ fn on_record(
         Lookup::Found(sandbox) => return Ok(*sandbox),
         Lookup::Absent if !context.host.journal.is_lost(key) => {}
         // The damaged record does not show what was attached, so there is nothing to compare with.
-        Lookup::Quarantined(damaged) => {
-            context.note(Note::DamagedRecord(SharedError::new(damaged)));
+        Lookup::Damaged(aside) => {
+            context.note(Note::DamagedRecord(damage(aside)));
             return Err(record_lost());
         }
         Lookup::Absent | Lookup::CutOff => return Err(record_lost()),

@@ -3,6 +3,7 @@
 //! it also failed to attach.
 
 use super::detach::{self, Detachment};
+use super::note::damage;
 use super::recovery::retire::has_netns;
 use super::{Context, Failure, Note, readiness_indicator, recovery};
 use crate::cluster::SandboxNetworks;
@@ -57,11 +58,9 @@ fn locked(context: &Context<'_>, key: &Key) -> Result<(), Failure> {
             without_record(context, key, true)?;
             Ok(journal.forget(key)?)
         }
-        Lookup::Quarantined(damaged) => {
-            context.note(Note::DelOfDamagedRecord {
-                container: key.container.clone(),
-                damaged,
-            });
+        Lookup::Damaged(aside) => {
+            let container = key.container.clone();
+            context.note(Note::DelOfDamagedRecord(container, damage(aside)));
             without_record(context, key, true)
         }
     }

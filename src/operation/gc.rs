@@ -15,11 +15,11 @@ use attached::LiveAttachments;
 use networks::Networks;
 
 use super::detach::{self, Detachment};
+use super::note::damage;
 use super::{Context, Failure, Note};
 use crate::clock;
 use crate::cni::{ContainerId, InterfaceName, ValidAttachment};
 use crate::delegate::Ran;
-use crate::diagnostic::SharedError;
 use crate::journal::{ChangesLock, Key, Lock, LockError, Lookup, MultusCache, Sandbox, Turn};
 
 /// How long to wait for the lock of a sandbox that another process is working on.
@@ -127,9 +127,8 @@ impl Gc<'_> {
         let is_named = |key: &Key| named.contains(&(&key.container, &key.ifname));
         let context = self.context.sparing(KEPT);
         let (keys, damaged) = context.host.journal.keys_and_damaged()?;
-        for damaged in damaged {
-            let damage = damaged.map_or_else(SharedError::new, SharedError::new);
-            context.note(Note::DamagedRecord(damage));
+        for aside in damaged {
+            context.note(Note::DamagedRecord(damage(aside)));
         }
         let mut waiting = keys.iter().filter(|key| !is_named(key)).count();
         for key in keys {

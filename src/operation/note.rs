@@ -9,7 +9,7 @@ use crate::cluster::ClusterError;
 use crate::cni::ContainerId;
 use crate::delegate::ChainError;
 use crate::diagnostic::SharedError;
-use crate::journal::{Damaged, LockError};
+use crate::journal::{LockError, PutAside};
 use crate::plan::NetworkPlace;
 
 /// A note of a call. Its `Display` is one line.
@@ -26,17 +26,8 @@ pub enum Note {
     #[error("{0}")]
     Tolerated(Failure),
     /// The record of the sandbox was damaged, and DEL detaches what it can find without the record.
-    #[error(
-        "the record of container {container} was damaged ({}) and was moved to {}; this \
-         DEL detaches what it can find without the record",
-        damaged.cause, damaged.path.display()
-    )]
-    DelOfDamagedRecord {
-        /// The sandbox.
-        container: ContainerId,
-        /// The damage, and the file to which the record was moved.
-        damaged: Damaged,
-    },
+    #[error("container {0}: {1}; this DEL detaches what it can find without the record")]
+    DelOfDamagedRecord(ContainerId, #[source] SharedError),
     /// A record is damaged.
     #[error(
         "{0}; its sandbox may still be attached: delete the pod, so that its DEL detaches what it \
@@ -118,6 +109,11 @@ pub enum Note {
         /// The limit in bytes.
         limit: usize,
     },
+}
+
+/// Returns the damage of a record, and where the record is now.
+pub(super) fn damage(aside: PutAside) -> SharedError {
+    aside.map_or_else(SharedError::new, SharedError::new)
 }
 
 #[cfg(test)]

@@ -27,8 +27,9 @@ pub(super) use unrecorded::find as find_unrecorded;
 /// the sandbox had a record.
 ///
 /// # Errors
-/// [`Failure::Owed`] if a part may still be attached. The sandbox then has a record for the retry.
-/// Another error if the attachments cannot be determined, or if the journal cannot be written.
+/// [`Failure::Owed`] if a part may still be attached. The sandbox then has a record for the retry,
+/// unless the journal cannot be written. Another error if the attachments cannot be determined, or
+/// if the journal cannot be changed.
 pub(super) fn del_without_record(
     context: &Context<'_>,
     key: &Key,
@@ -38,16 +39,27 @@ pub(super) fn del_without_record(
         return Ok(());
     };
     if unrecorded.is_attached {
-        // Write the record first, so that a failed DEL is retried like any other failed DEL.
+        // Write the record first, so that a failed DEL is retried like any other failed DEL. If the
+        // disk is full, detach without a record. The deletion of pods may be what frees the disk.
         let journal = &context.host.journal;
-        journal.write(&unrecorded.sandbox)?;
-        if unrecorded.is_of_multus {
-            journal.mark_adopted(key)?;
-        }
-        if is_lost {
-            journal.settle_lost(key);
-        }
-        return detach::detach(context, unrecorded.sandbox, Detachment::Runtime);
+        let recorded = journal.write(&unrecorded.sandbox);
+        let recorded = match unrecorded.is_of_multus {
+            true => recorded.and_then(|()| journal.mark_adopted(key)),
+            false => recorded,
+        };
+        let detach = || detach::detach(context, unrecorded.sandbox, Detachment::Runtime);
+        return match recorded {
+            Ok(()) => {
+                journal.settle_lost(key);
+                detach()
+            }
+            Err(cause) => {
+                context.note(Note::Tolerated(cause.into()));
+                detach()?;
+                journal.settle_lost(key);
+                Ok(())
+            }
+        };
     }
     let sandbox = &unrecorded.sandbox;
     let to_detach = sandbox.to_detach();

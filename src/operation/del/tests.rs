@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use super::*;
 use crate::allocation::{AllocatedDevice, Origin};
 use crate::cluster::{
-    Answer, Census, ClaimedDevice, Cluster, ClusterError, PodName, Publication, Question,
+    Answer, Census, ClaimedDevice, Cluster, ClusterError, Folder, PodName, Publication, Question,
 };
 use crate::cni::RawObject;
 use crate::delegate::{DelegateCall, DelegateError, DelegateExec, Ours};
@@ -108,6 +108,13 @@ fn header() -> Header {
     }
 }
 
+/// Puts a program `bridge` into `dir`. [`Delegates`] answers its calls.
+fn install_bridge(dir: &Path) {
+    let program = dir.join("bridge");
+    fs::write(&program, "").unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
 /// Runs a DEL of a sandbox whose pod may have another sandbox on record. Returns the outcome, the
 /// number of delegate calls, whether the detachment is owed, and the claims whose status the DEL
 /// withdraws.
@@ -116,9 +123,7 @@ fn del_of_two_networks(
     has_other: bool,
 ) -> (Result<(), Failure>, usize, bool, Vec<String>) {
     let dir = tempfile::tempdir().unwrap();
-    let program = dir.path().join("bridge");
-    fs::write(&program, "").unwrap();
-    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    install_bridge(dir.path());
     let journal = Journal::new(&dir.path().join("journal"));
     let header = header();
     let mut entry = journal.begin(&header).unwrap();
@@ -147,7 +152,7 @@ fn del_of_two_networks(
 /// Runs `act` for a DEL of c1, with the journal in `dir`.
 fn on_host<T>(
     dir: &Path,
-    cluster: &Unasked,
+    cluster: &dyn Cluster,
     delegates: &Delegates,
     act: impl FnOnce(&Context<'_>) -> T,
 ) -> T {
@@ -164,7 +169,7 @@ fn on_host<T>(
     };
     let conf = serde_json::json!({
         "cniVersion": "1.0.0", "name": "jackfield", "type": "jackfield", "manifestDir": "/m",
-        "clusterNetwork": "cluster", "binDir": dir,
+        "clusterNetwork": "cluster", "binDir": dir, "confDir": dir,
     });
     let call = Call::read(|name| match name {
         "CNI_COMMAND" => Some("DEL".to_owned()),
@@ -217,4 +222,40 @@ fn a_del_keeps_the_claim_status_of_another_sandbox_of_the_pod() {
     let (outcome, ran, _, left) = del_of_two_networks(true, true);
     assert!(outcome.is_ok() && ran == 2, "{outcome:?}");
     assert_eq!(left, [""; 0]);
+}
+
+#[test]
+fn a_del_without_a_usable_record_detaches_although_the_journal_cannot_be_written() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join("journal").join(name);
+    install_bridge(dir.path());
+    drop(Journal::new(&path("")).begin(&header()).unwrap());
+    let mut damaged = fs::read(path("sandboxes/c1@eth0")).unwrap();
+    damaged[30] ^= 1;
+    fs::write(path("sandboxes/c1@eth0"), damaged).unwrap();
+    // Neither moving the damaged record nor writing another one succeeds.
+    fs::write(path("quarantine"), "").unwrap();
+    fs::remove_dir_all(path("changes")).unwrap();
+    fs::write(path("changes"), "").unwrap();
+    let delegates = Delegates {
+        succeed: true,
+        ran: Cell::default(),
+    };
+    let conflist = r#"{"cniVersion":"1.0.0","name":"cluster","plugins":[{"type":"bridge"}]}"#;
+    fs::write(dir.path().join("cluster.conflist"), conflist).unwrap();
+    let notes = on_host(
+        dir.path(),
+        &Folder::new(dir.path().into()),
+        &delegates,
+        |context| {
+            del(context).unwrap();
+            context.notes()
+        },
+    );
+    assert_eq!(delegates.ran.get(), 1, "{notes:?}");
+    assert!(!path("sandboxes/c1@eth0").exists());
+    let [Note::DelOfDamagedRecord(..), Note::Tolerated(cause)] = &notes[..] else {
+        panic!("{notes:?}");
+    };
+    assert_eq!(cause.code(), 109);
 }

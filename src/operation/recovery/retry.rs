@@ -49,6 +49,6 @@ pub fn retry(context: &Context<'_>, key: &Key) {
         // A power loss has damaged the record. Keep what is left of the record for a later DEL,
         // which then asks the cluster which networks the pod selects.
         Ok(Lookup::CutOff) => host.journal.settle_owed(key),
-        Ok(Lookup::Found(_) | Lookup::Quarantined(_)) | Err(_) => {}
+        Ok(Lookup::Found(_) | Lookup::Damaged(_)) | Err(_) => {}
     }
 }
