@@ -44,7 +44,7 @@ mod wire;
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
@@ -114,8 +114,7 @@ impl Journal {
         let key = header.key();
         let mut bytes = Vec::with_capacity(4 << 10);
         let encoded = record::append(&mut bytes, header);
-        let file = self.replace_record(&key, encoded.map(|()| bytes))?;
-        Ok(Entry::at(&self.path(&key), file))
+        self.replace_record(&key, encoded.map(|()| bytes))
     }
 
     /// Reads the record of `key`. The caller holds the lock of the sandbox, so no other process is
@@ -159,21 +158,20 @@ impl Journal {
     }
 
     /// Writes the whole record of a sandbox atomically, and replaces its previous record, if any.
-    /// The caller holds the lock of the sandbox.
+    /// Returns the record, open for further steps. The caller holds the lock of the sandbox.
     ///
     /// # Errors
     /// Code 109 if the new record cannot be written. The previous record then stays.
-    pub fn write(&self, sandbox: &Sandbox) -> Result<(), JournalError> {
-        self.replace_record(&sandbox.header.key(), sandbox.to_bytes())?;
-        Ok(())
+    pub fn write(&self, sandbox: &Sandbox) -> Result<Entry, JournalError> {
+        self.replace_record(&sandbox.header.key(), sandbox.to_bytes())
     }
 
-    /// Writes a record atomically. Returns the record, open for appending.
+    /// Writes a record atomically. Returns the record, open for further steps.
     fn replace_record(
         &self,
         key: &Key,
         bytes: serde_json::Result<Vec<u8>>,
-    ) -> Result<File, JournalError> {
+    ) -> Result<Entry, JournalError> {
         let path = self.path(key);
         // The temporary file is outside `sandboxes/`, so that no reader takes an incomplete file
         // for a record. A killed writer leaves this file. The next writer replaces it, and `forget`
@@ -185,7 +183,10 @@ impl Journal {
                 private_dir::or_create(&self.sandboxes(), || replace(&path, &temporary, &bytes))
             })
         };
-        write().map_err(|cause| JournalError::io("cannot be written", &path, cause))
+        match write() {
+            Ok(file) => Ok(Entry::at(&path, file)),
+            Err(cause) => Err(JournalError::io("cannot be written", &path, cause)),
+        }
     }
 
     /// Removes the record of `key`, and then the markers of a failed detachment and of a failed

@@ -42,7 +42,7 @@ pub(super) fn del_without_record(
         // Write the record first, so that a failed DEL is retried like any other failed DEL. If the
         // disk is full, detach without a record. The deletion of pods may be what frees the disk.
         let journal = &context.host.journal;
-        let recorded = journal.write(&unrecorded.sandbox);
+        let recorded = journal.write(&unrecorded.sandbox).map(drop);
         let recorded = match unrecorded.is_of_multus {
             true => recorded.and_then(|()| journal.mark_adopted(key)),
             false => recorded,

@@ -27,9 +27,8 @@ pub(super) fn carry_out(
     let (mut removed, prepared) = (change.removed, change.prepared);
     let first = sandbox.header.attachments.len();
     sandbox.begin_change(removed.clone(), prepared.attachments().cloned().collect());
-    journal.write(&sandbox)?;
-    let key = sandbox.header.key();
-    context.host.stopwatch.wrote(&key);
+    let entry = journal.write(&sandbox)?;
+    context.host.stopwatch.wrote(&sandbox.header.key());
     let mut events = prepared.events.clone();
     let removed_event = network_status::removed(&sandbox, &removed);
     // Last attachment first, as on DEL.
@@ -51,7 +50,7 @@ pub(super) fn carry_out(
                 context,
                 netns,
                 links: &mut *links,
-                entry: journal.reopen(&key)?,
+                entry,
                 sandbox,
                 previous: None,
                 events,
