@@ -1,5 +1,5 @@
-//! The NPWG multi-network specification without any I/O: the networks that pods select,
-//! network definitions, IPAM claims and status entries.
+//! The types and parsers of the NPWG multi-network specification: the networks that pods select,
+//! network definitions, IPAM claims and status entries. This module does no I/O.
 //!
 //! ```text
 //! annotation of a pod ──▶ Selection ──┐

@@ -4,14 +4,14 @@
 //! ```text
 //! add     prepare ▶ journal ▶ baseline ▶ for each: (delegate ▶ verify) ▶ routes ▶ publish
 //! del     journal ▶ for each, last first: (delegate) ▶ restore ▶ forget
-//! change  prepare ▶ journal ▶ for each removed: (delegate) ▶ restore ▶ for each new: as add
+//! change  prepare ▶ journal ▶ for each removed: (delegate) ▶ restore ▶ for each new: (as add)
 //! check   journal ▶ for each: (delegate ▶ verify)
 //! gc      journal ▶ for each sandbox the runtime no longer lists: (del) ▶ each network: (delegate)
 //! status  journal, cluster, programs ▶ delegates of the cluster network
 //! ```
 //!
-//! The steps in parentheses run once for each item that the words before them name. `for each`
-//! alone means each attachment.
+//! The steps after `for each` run once for each item. Without further words, an item is an
+//! attachment.
 //!
 //! The verbs access everything outside the process through [`Host`]: the cluster, the delegates,
 //! the links of pods and devices, and the journal.

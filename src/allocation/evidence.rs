@@ -105,7 +105,8 @@ impl<'a> Evidence<'a> {
             let ids = of_plugins.iter().cloned().chain(of_claims).collect();
             return Verdict::certain(Supply::Devices { ids, origin });
         }
-        // kubelet knows the pod, and pod-resources lists no device of the resource for the pod.
+        // Whether kubelet answered every request and knows the pod, but lists no device of the
+        // resource for the pod.
         let has_none = self.kubelet_knows_the_node() && self.index.of_plugins(resource).is_empty();
         let empty = Checkpoint::default();
         let checkpoint = match &self.checkpoint {
@@ -146,8 +147,9 @@ impl<'a> Evidence<'a> {
         Verdict::not_yet(missing)
     }
 
-    /// All devices of the pod by resource, including resources that no definition names. If the
-    /// ResourceSlice of a claim's device names no resource, lists the device under its driver.
+    /// Returns all devices of the pod by resource, including resources that no definition names.
+    /// Returns a claim's device under the name of its driver if no resource is in the device's
+    /// ResourceSlice.
     pub(super) fn everything(&self) -> BTreeMap<String, Supply> {
         let of_plugins = self.own.keys().map(String::as_str);
         let names = of_plugins.chain(self.index.by_resource.keys().copied());

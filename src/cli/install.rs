@@ -97,7 +97,7 @@ pub(super) struct InstallArgs {
     /// Take over even if pods would fail, or if jackfield cannot find out whether pods would fail
     #[arg(long, requires = "from_multus")]
     force: bool,
-    /// Return the node to Multus, and keep running
+    /// Return the node to Multus; this process keeps running
     #[arg(long, requires_all = ["from_multus", "watch"])]
     back: bool,
     /// File with the configuration of Multus' daemon [default: multus.d/daemon-config.json in --conf-dir]
@@ -106,7 +106,7 @@ pub(super) struct InstallArgs {
     /// This node's name in the cluster [default: $NODE_NAME, else the host's name]
     #[arg(long, value_name = "NAME", requires = "from_multus")]
     node: Option<String>,
-    /// Directories to search for CNI plugins after binDir, separated by colons [default: --bin-dir]
+    /// Directories to search for CNI plugins, separated by colons; the key binDir of the configuration comes first [default: --bin-dir]
     #[arg(long, value_name = "DIRS", requires = "from_multus")]
     cni_path: Option<String>,
 }
@@ -116,7 +116,7 @@ pub(super) struct InstallArgs {
 pub(super) struct UninstallArgs {
     #[command(flatten)]
     paths: PlaceArgs,
-    /// Directories to search for CNI plugins after binDir, separated by colons [default: --bin-dir]
+    /// Directories to search for CNI plugins, separated by colons; the key binDir of the configuration comes first [default: --bin-dir]
     #[arg(long, value_name = "DIRS")]
     cni_path: Option<String>,
     /// Also detach the pods that still run, and continue even if records are damaged

@@ -15,7 +15,7 @@ use crate::plan::NetworkPlace;
 use crate::plugin::{self, with_host};
 use crate::request::NodeConfig;
 
-/// The name of a change in logs and metrics, where other calls have their CNI verb.
+/// In logs and metrics, other calls have the name of their CNI verb. A change has this name.
 const VERB: &str = "RECONCILE";
 
 #[derive(Debug, clap::Args)]

@@ -1,4 +1,4 @@
-//! Examines networks without a pod and reports the problems of their configurations and programs.
+//! Examines networks, and reports the problems of their configurations and programs. Needs no pod.
 
 use super::{Context, Failure, networks};
 use crate::cluster::{Catalog, Network, NetworkError};

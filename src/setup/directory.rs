@@ -55,7 +55,7 @@ pub struct Directory {
     pub path: PathBuf,
     /// The files that the runtime reads, in its order.
     pub files: Vec<ConfFile>,
-    /// The names of all other files.
+    /// The names of all other files, except names that are not UTF-8.
     pub aside: Vec<String>,
 }
 
@@ -93,7 +93,7 @@ impl Directory {
         })
     }
 
-    /// The file that the runtime uses.
+    /// The file that the runtime tries first.
     pub fn first(&self) -> Option<&ConfFile> {
         self.files.first()
     }

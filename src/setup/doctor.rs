@@ -6,8 +6,9 @@
 //!            ▶ Multus' cache
 //! ```
 //!
-//! A finding of one check does not prevent the other checks, with one exception: without a valid
-//! configuration, `doctor` does not check the programs.
+//! A finding of one check does not prevent the other checks, with two exceptions. Without a valid
+//! configuration, `doctor` does not check the programs. If this process lacks privileges that the
+//! checks after `installation` need, `doctor` skips them.
 
 mod cluster;
 mod configuration;
@@ -31,7 +32,7 @@ use crate::kernel::capabilities;
 use crate::operation::Context;
 use crate::plugin::with_host;
 
-/// The time limit for all checks together.
+/// The time limit for the checks after `installation` together.
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// The maximum number of pods or namespaces that one finding names.

@@ -128,7 +128,7 @@ impl RawObject {
     }
 
     /// Copies all keys of `over` into this object. A key of `over` replaces the same key in place,
-    /// ignoring case. New keys go to the end.
+    /// ignoring case. New keys go to the end. Neither object may have a key twice.
     pub fn overlay(&mut self, over: &Self) {
         let news = over.entries.iter().enumerate();
         let mut news: HashMap<Cow<'_, str>, (usize, &Entry)> =

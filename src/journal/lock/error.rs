@@ -10,7 +10,7 @@ pub enum LockError {
     /// [`ChangesLock`](super::ChangesLock).
     #[error("lock {} is held by {holders}; try again when the lock is free", path.display())]
     Busy {
-        /// The lock's file, or the directory that is locked for a turn, a change or a GC.
+        /// The file of the container's lock, or the directory that the other two locks lock.
         path: PathBuf,
         /// The text that names the processes with the lock.
         holders: String,

@@ -9,7 +9,8 @@ use crate::operation::{Context, Note, Work};
 const MOST: usize = 8;
 
 /// Starts a process for each sandbox that the agent names in `answer`, up to [`MOST`]. Skips a
-/// sandbox whose last change failed and is not due for a retry, or whose lock is taken. If the
+/// sandbox whose lock is taken. Also skips one whose change to the current annotation failed, if no
+/// retry is due. If the
 /// agent does not know the attached sandboxes, sends it the list and asks again.
 pub(in crate::operation) fn begin(context: &Context<'_>, answer: &Answer) {
     let host = context.host;

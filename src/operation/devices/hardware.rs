@@ -150,8 +150,8 @@ fn driver(device: &Device) -> Option<String> {
     }
 }
 
-/// Whether a driver creates network interfaces, in contrast to drivers that let a user-space
-/// program control the device.
+/// Whether a driver creates network interfaces. Drivers that let a user-space program control the
+/// device do not, nor do stub drivers such as `pci-stub`.
 pub(in crate::operation) fn creates_interfaces(driver: &str) -> bool {
     !drives_user_space(driver) && !driver.contains("stub")
 }

@@ -121,8 +121,8 @@ pub(in crate::operation) enum DeviceProblem {
     GroupInUse(AllocatedDevice, GroupMember, String),
     /// Another pod has a function of the device's IOMMU group.
     #[error(
-        "{shared}, which {2} has ({directory}): only one program can open the group; use a slot \
-         that isolates its functions (ACS)",
+        "{shared} ({directory}), and {2} has that function: only one program can open the group; \
+         use a slot that isolates its functions (ACS)",
         shared = shared(.0, .1), directory = .1.directory
     )]
     GroupHeld(AllocatedDevice, GroupMember, String),
@@ -211,7 +211,8 @@ fn not_virtual(device: &PciAddress, is_physical: bool, sysfs: &Path) -> String {
     format!("not a virtual function ({devices}/{device} has no physfn)")
 }
 
-/// Returns the name of the identity, and how the pod or its definition can replace the identity.
+/// Returns the name of an identity for messages, and how a pod or a network definition can set the
+/// identity.
 fn words(identity: PodIdentity) -> (&'static str, &'static str) {
     match identity {
         PodIdentity::Mac => ("hardware address", "request a MAC"),

@@ -35,7 +35,8 @@ struct State {
     /// The tasks that must end before any other task runs.
     dying: Vec<TaskId>,
     alive: usize,
-    /// The chance, in percent, that a task continues after a step.
+    /// The chance, in percent, that a task continues after a step without a draw among the tasks
+    /// that are ready.
     steadiness: u32,
     /// The virtual time that one step takes.
     step: Duration,
@@ -264,7 +265,7 @@ impl Scheduler {
         draw(&mut self.state.lock().unwrap().rng)
     }
 
-    /// A hash of all decisions so far, and the number of steps.
+    /// A hash of all steps so far, and their number.
     pub(super) fn trace(&self) -> (u64, u64) {
         let state = self.state.lock().unwrap();
         (state.trace, state.steps)

@@ -61,8 +61,8 @@ pub(super) fn look(
         let (problem, remedy) = if aside.is_settled {
             (
                 "a damaged record was put aside, and its sandbox is detached",
-                "look for a full disk or a power loss at the time of the file, then remove the \
-                 file",
+                "find out whether the disk was full or the power failed when the file changed last, \
+                 then remove the file",
             )
         } else {
             (
@@ -76,7 +76,7 @@ pub(super) fn look(
     findings.fine(format!("{count} sandboxes on record in {dir}"));
 }
 
-/// Reports the sandboxes of earlier boots, in one finding if there are two or more. One finding is
+/// Reports the sandboxes of earlier boots that owe no detachment, in one finding if there are two or more. One finding is
 /// enough, because the runtime usually sends their DELs within minutes.
 fn rebooted(
     context: &Context<'_>,
@@ -105,8 +105,8 @@ fn rebooted(
     );
     let command = detach_command(conf, &first.sandbox.header);
     let remedy = format!(
-        "wait until kubelet has removed them; detach each sandbox that stays, the first one like \
-         this: {}",
+        "wait until kubelet has removed them; if the first one stays: {}; treat the others \
+         likewise",
         command.as_deref().unwrap_or(WITHOUT_POD)
     );
     let dir = &context.request.config.journal_dir;

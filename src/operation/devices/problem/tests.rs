@@ -76,9 +76,9 @@ fn each_problem_of_an_allocated_device_has_its_own_message() {
         ),
         (
             DeviceProblem::GroupHeld(device(), group(), "pod demo/web".to_owned()),
-            "device 0000:01:10.2 of resource r shares IOMMU group 7 with 0000:01:10.3, which pod \
-             demo/web has (/sys/kernel/iommu_groups/7/devices): only one program can open the \
-             group; use a slot that isolates its functions (ACS)",
+            "device 0000:01:10.2 of resource r shares IOMMU group 7 with 0000:01:10.3 \
+             (/sys/kernel/iommu_groups/7/devices), and pod demo/web has that function: only one \
+             program can open the group; use a slot that isolates its functions (ACS)",
         ),
         (
             DeviceProblem::InUse {
