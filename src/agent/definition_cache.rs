@@ -197,7 +197,7 @@ impl DefinitionCache {
 /// not change.
 impl WatchTarget for DefinitionCache {
     async fn begin(&self, server: &ApiServer, objects: &Objects) -> Result<String, ApiError> {
-        let version = server.version_of(objects).await?;
+        let version = server.definitions_version().await?;
         self.begin_watch();
         let kind = objects.kind;
         info!(kind, version, "watching for changes");

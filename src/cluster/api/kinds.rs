@@ -10,7 +10,8 @@ use crate::npwg::{ObjectRef, ObjectRefError};
 
 /// The media types of objects without their content.
 const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
-const METADATA_LIST: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
+pub(super) const METADATA_LIST: &str =
+    "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
 /// The namespace in the [`ObjectRef`] of an object without a namespace.
 const NO_NAMESPACE: &str = "cluster";
 

