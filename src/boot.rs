@@ -3,6 +3,9 @@
 
 use std::sync::OnceLock;
 
+use nix::errno::Errno;
+use nix::unistd::Pid;
+
 use crate::machine::ask_machine;
 
 /// Returns the boot ID of the kernel, or an empty text if `/proc` does not contain it.
@@ -20,4 +23,11 @@ pub(crate) fn boot_id() -> String {
 pub(crate) fn process_id() -> u32 {
     ask_machine!(process_id());
     std::process::id()
+}
+
+/// Whether the writer of an unfinished file has ended. This process counts as ended, because it
+/// writes no such file while it looks for unfinished ones.
+pub(crate) fn is_over(pid: i32) -> bool {
+    let pid = Pid::from_raw(pid);
+    pid == Pid::this() || nix::sys::signal::kill(pid, None) == Err(Errno::ESRCH)
 }

@@ -92,7 +92,8 @@ pub trait Cluster {
     /// the status of the pod's ResourceClaims. Does not wait for the agent or the API server.
     fn withdraw(&self, _removal: &Publication) {}
 
-    /// Removes the unfinished files of a process that was killed while publishing for the pod.
+    /// Removes the unfinished files of processes that were killed while publishing, at least those
+    /// for the pod.
     fn sweep(&self, _pod: &PodName) {}
 
     /// Drops the owed publications of a pod that is gone.

@@ -291,6 +291,10 @@ impl Cluster for Agent {
         }
     }
 
+    fn sweep(&self, _: &PodName) {
+        self.owed.sweep();
+    }
+
     fn forget(&self, pod: &PodName) {
         self.owed.forget_pod(pod);
     }

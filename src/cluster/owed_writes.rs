@@ -17,7 +17,7 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
 use super::{PodName, Publication};
-use crate::boot::boot_id;
+use crate::boot::{boot_id, is_over};
 use crate::private_dir;
 use crate::regular_file::{self, found};
 
@@ -204,6 +204,16 @@ impl OwedWrites {
         }
     }
 
+    /// Removes the unfinished files of writers that have ended.
+    pub fn sweep(&self) {
+        for entry in self.entries().into_iter().flatten().flatten() {
+            let name = entry.file_name();
+            if name.to_str().and_then(writer).is_some_and(is_over) {
+                let _ = fs::remove_file(entry.path());
+            }
+        }
+    }
+
     /// Returns the entries of the directory; none if the directory is missing.
     fn entries(&self) -> io::Result<impl Iterator<Item = io::Result<fs::DirEntry>>> {
         Ok(found(fs::read_dir(&self.dir))?.into_iter().flatten())
@@ -297,6 +307,12 @@ impl OwedWrites {
 
 fn is_write(name: &str) -> bool {
     !name.starts_with('.') && name.ends_with(SUFFIX)
+}
+
+/// Returns the process ID in the name of an unfinished file; `None` for other files.
+fn writer(name: &str) -> Option<i32> {
+    let (begin, _) = name.strip_prefix('.')?.rsplit_once('-')?;
+    begin.rsplit_once('-')?.1.parse().ok()
 }
 
 /// Returns the end of the names of a pod's files. Two pods may share this end, because it contains

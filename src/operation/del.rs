@@ -5,7 +5,7 @@
 use super::detach::{self, Detachment};
 use super::note::damage;
 use super::recovery::retire::has_netns;
-use super::{Context, Failure, Note, readiness_indicator, recovery};
+use super::{Context, Failure, Note, inquiry, readiness_indicator, recovery};
 use crate::cluster::SandboxNetworks;
 use crate::journal::{Key, Lookup, Sandbox};
 use crate::kernel::PodNetns;
@@ -82,6 +82,9 @@ fn recorded(context: &Context<'_>, key: &Key, sandbox: Sandbox) -> Result<(), Fa
 
 fn without_record(context: &Context<'_>, key: &Key, is_lost: bool) -> Result<(), Failure> {
     refuse_own_netns(context)?;
+    if let Ok(Some(pod)) = inquiry::pod_name(context) {
+        context.host.cluster.sweep(&pod);
+    }
     recovery::del_without_record(context, key, is_lost)
 }
 

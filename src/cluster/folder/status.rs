@@ -6,10 +6,9 @@ use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use nix::errno::Errno;
 use nix::fcntl::OFlag;
-use nix::unistd::Pid;
 
+use crate::boot::is_over;
 use crate::cluster::{Event, Publication};
 use crate::console;
 use crate::npwg::{StatusEntry, merge_status};
@@ -78,13 +77,6 @@ pub(super) fn sweep(dir: &Path) {
             let _ = fs::remove_file(entry.path());
         }
     }
-}
-
-/// Whether a process has ended. The current process counts as ended, because it writes no status
-/// while it sweeps.
-fn is_over(pid: i32) -> bool {
-    let pid = Pid::from_raw(pid);
-    pid == Pid::this() || nix::sys::signal::kill(pid, None) == Err(Errno::ESRCH)
 }
 
 #[cfg(test)]

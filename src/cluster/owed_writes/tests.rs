@@ -49,6 +49,26 @@ fn owed_writes_are_listed_oldest_first() {
 }
 
 #[test]
+fn a_sweep_removes_only_unfinished_files_of_dead_writers() {
+    let dir = tempfile::tempdir().unwrap();
+    let owed = OwedWrites::new(dir.path());
+    owed.sweep();
+    owed.keep(&publication("web")).unwrap();
+    let mut dead = std::process::Command::new("true").spawn().unwrap();
+    dead.wait().unwrap();
+    for writer in [dead.id(), 1] {
+        let name = format!(".0000000001.000000002-{writer}-0000000a.json");
+        fs::write(owed.dir().join(name), "{").unwrap();
+    }
+    owed.sweep();
+    let entries = owed.entries().unwrap().flatten();
+    let unfinished = entries.filter(|entry| !is_write(entry.file_name().to_str().unwrap()));
+    let unfinished: Vec<_> = unfinished.map(|entry| entry.file_name()).collect();
+    assert_eq!(unfinished, [".0000000001.000000002-1-0000000a.json"]);
+    assert_eq!(pods(&owed), ["web"]);
+}
+
+#[test]
 fn retries_of_an_add_leave_one_file() {
     let dir = tempfile::tempdir().unwrap();
     let owed = OwedWrites::new(dir.path());
