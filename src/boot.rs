@@ -1,10 +1,9 @@
 //! The IDs of the current boot and of this process. The boot ID shows which journal records are
 //! from before a reboot. The network namespaces in these records no longer exist.
 
+use std::fs;
+use std::path::Path;
 use std::sync::OnceLock;
-
-use nix::errno::Errno;
-use nix::unistd::Pid;
 
 use crate::machine::ask_machine;
 
@@ -13,7 +12,7 @@ pub(crate) fn boot_id() -> String {
     ask_machine!(boot_id());
     static BOOT: OnceLock<String> = OnceLock::new();
     let read = || {
-        let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+        let text = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
         text.trim().to_owned()
     };
     BOOT.get_or_init(read).clone()
@@ -25,9 +24,15 @@ pub(crate) fn process_id() -> u32 {
     std::process::id()
 }
 
-/// Whether the writer of an unfinished file has ended. This process counts as ended, because it
-/// writes no such file while it looks for unfinished ones.
-pub(crate) fn is_over(pid: i32) -> bool {
-    let pid = Pid::from_raw(pid);
-    pid == Pid::this() || nix::sys::signal::kill(pid, None) == Err(Errno::ESRCH)
+/// Removes the unfinished files in `dir` whose writers have ended. `writer` returns the process ID
+/// in the name of an unfinished file. This process counts as ended, because it writes no such file
+/// meanwhile.
+pub(crate) fn sweep_unfinished(dir: &Path, writer: impl Fn(&str) -> Option<u32>) {
+    let is_alive = |pid: u32| Path::new(&format!("/proc/{pid}")).exists();
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+        let pid = entry.file_name().to_str().and_then(&writer);
+        if pid.is_some_and(|pid| pid == std::process::id() || !is_alive(pid)) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
 }

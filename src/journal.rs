@@ -183,10 +183,8 @@ impl Journal {
                 private_dir::or_create(&self.sandboxes(), || replace(&path, &temporary, &bytes))
             })
         };
-        match write() {
-            Ok(file) => Ok(Entry::at(&path, file)),
-            Err(cause) => Err(JournalError::io("cannot be written", &path, cause)),
-        }
+        let file = write().map_err(|cause| JournalError::io("cannot be written", &path, cause))?;
+        Ok(Entry::at(&path, file))
     }
 
     /// Removes the record of `key`, and then the markers of a failed detachment and of a failed

@@ -17,7 +17,7 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
 use super::{PodName, Publication};
-use crate::boot::{boot_id, is_over};
+use crate::boot::{boot_id, sweep_unfinished};
 use crate::private_dir;
 use crate::regular_file::{self, found};
 
@@ -206,12 +206,7 @@ impl OwedWrites {
 
     /// Removes the unfinished files of writers that have ended.
     pub fn sweep(&self) {
-        for entry in self.entries().into_iter().flatten().flatten() {
-            let name = entry.file_name();
-            if name.to_str().and_then(writer).is_some_and(is_over) {
-                let _ = fs::remove_file(entry.path());
-            }
-        }
+        sweep_unfinished(&self.dir, writer);
     }
 
     /// Returns the entries of the directory; none if the directory is missing.
@@ -310,7 +305,7 @@ fn is_write(name: &str) -> bool {
 }
 
 /// Returns the process ID in the name of an unfinished file; `None` for other files.
-fn writer(name: &str) -> Option<i32> {
+fn writer(name: &str) -> Option<u32> {
     let (begin, _) = name.strip_prefix('.')?.rsplit_once('-')?;
     begin.rsplit_once('-')?.1.parse().ok()
 }

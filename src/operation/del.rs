@@ -47,23 +47,23 @@ fn refuse_own_netns(context: &Context<'_>) -> Result<(), Failure> {
 fn locked(context: &Context<'_>, key: &Key) -> Result<(), Failure> {
     let _lock = context.lock(&key.container)?;
     let journal = &context.host.journal;
-    match journal.find(key)? {
-        Lookup::Found(sandbox) => recorded(context, key, *sandbox),
-        Lookup::Absent => {
-            without_record(context, key, journal.is_lost(key))?;
-            // The marker of a failed detachment may remain although the record is gone.
-            Ok(journal.forget(key)?)
-        }
-        Lookup::CutOff => {
-            without_record(context, key, true)?;
-            Ok(journal.forget(key)?)
-        }
+    let is_lost = match journal.find(key)? {
+        Lookup::Found(sandbox) => return recorded(context, key, *sandbox),
+        Lookup::Absent => journal.is_lost(key),
+        Lookup::CutOff => true,
         Lookup::Damaged(aside) => {
             let container = key.container.clone();
             context.note(Note::DelOfDamagedRecord(container, damage(aside)));
-            without_record(context, key, true)
+            true
         }
+    };
+    refuse_own_netns(context)?;
+    if let Ok(Some(pod)) = inquiry::pod_name(context) {
+        context.host.cluster.sweep(&pod);
     }
+    recovery::del_without_record(context, key, is_lost)?;
+    // The marker of a failed detachment may remain although the record is gone.
+    Ok(journal.forget(key)?)
 }
 
 /// Detaches a recorded sandbox. Waits for the cluster network first, as ADD does (NPWG 1.3 §6.1.2).
@@ -78,14 +78,6 @@ fn recorded(context: &Context<'_>, key: &Key, sandbox: Sandbox) -> Result<(), Fa
         return Err(detach::owe(context, key, owed));
     }
     detach::detach(context, sandbox, Detachment::Runtime)
-}
-
-fn without_record(context: &Context<'_>, key: &Key, is_lost: bool) -> Result<(), Failure> {
-    refuse_own_netns(context)?;
-    if let Ok(Some(pod)) = inquiry::pod_name(context) {
-        context.host.cluster.sweep(&pod);
-    }
-    recovery::del_without_record(context, key, is_lost)
 }
 
 #[cfg(test)]

@@ -47,19 +47,13 @@ pub(super) fn del_without_record(
             true => recorded.and_then(|()| journal.mark_adopted(key)),
             false => recorded,
         };
-        let detach = || detach::detach(context, unrecorded.sandbox, Detachment::Runtime);
-        return match recorded {
-            Ok(()) => {
-                journal.settle_lost(key);
-                detach()
-            }
-            Err(cause) => {
-                context.note(Note::Tolerated(cause.into()));
-                detach()?;
-                journal.settle_lost(key);
-                Ok(())
-            }
-        };
+        match recorded {
+            Ok(()) => journal.settle_lost(key),
+            Err(cause) => context.note(Note::Tolerated(cause.into())),
+        }
+        detach::detach(context, unrecorded.sandbox, Detachment::Runtime)?;
+        journal.settle_lost(key);
+        return Ok(());
     }
     let sandbox = &unrecorded.sandbox;
     let to_detach = sandbox.to_detach();

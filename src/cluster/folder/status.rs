@@ -8,7 +8,7 @@ use std::path::Path;
 
 use nix::fcntl::OFlag;
 
-use crate::boot::is_over;
+use crate::boot::sweep_unfinished;
 use crate::cluster::{Event, Publication};
 use crate::console;
 use crate::npwg::{StatusEntry, merge_status};
@@ -68,15 +68,8 @@ fn append_events(dir: &Path, events: &[Event]) -> std::io::Result<()> {
 
 /// Removes the unfinished files of writers that have ended.
 pub(super) fn sweep(dir: &Path) {
-    let entries = fs::read_dir(dir);
-    for entry in entries.into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        let writer = name.to_str().and_then(|name| name.strip_prefix(UNFINISHED));
-        // Another sandbox of the same pod may be publishing at this moment.
-        if writer.and_then(|pid| pid.parse().ok()).is_some_and(is_over) {
-            let _ = fs::remove_file(entry.path());
-        }
-    }
+    // Another sandbox of the same pod may be publishing at this moment.
+    sweep_unfinished(dir, |name| name.strip_prefix(UNFINISHED)?.parse().ok());
 }
 
 #[cfg(test)]

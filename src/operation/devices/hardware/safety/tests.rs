@@ -277,7 +277,7 @@ fn an_iommu_group_that_another_pod_uses_is_refused() {
     }
     .line();
     assert!(
-        line.contains("with 0000:01:10.2, which container other has"),
+        line.contains("and container other has that function"),
         "{line}"
     );
 }
