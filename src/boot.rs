@@ -7,6 +7,9 @@ use std::sync::OnceLock;
 
 use crate::machine::ask_machine;
 
+/// The most entries of a directory that [`sweep_unfinished`] examines.
+const MOST_SWEPT: usize = 4096;
+
 /// Returns the boot ID of the kernel, or an empty text if `/proc` does not contain it.
 pub(crate) fn boot_id() -> String {
     ask_machine!(boot_id());
@@ -26,10 +29,12 @@ pub(crate) fn process_id() -> u32 {
 
 /// Removes the unfinished files in `dir` whose writers have ended. `writer` returns the process ID
 /// in the name of an unfinished file. This process counts as ended, because it writes no such file
-/// meanwhile.
+/// meanwhile. Examines at most [`MOST_SWEPT`] entries, because the agent can fill one of these
+/// directories and must not delay a DEL.
 pub(crate) fn sweep_unfinished(dir: &Path, writer: impl Fn(&str) -> Option<u32>) {
     let is_alive = |pid: u32| Path::new(&format!("/proc/{pid}")).exists();
-    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+    let entries = fs::read_dir(dir).into_iter().flatten();
+    for entry in entries.take(MOST_SWEPT).flatten() {
         let pid = entry.file_name().to_str().and_then(&writer);
         if pid.is_some_and(|pid| pid == std::process::id() || !is_alive(pid)) {
             let _ = fs::remove_file(entry.path());

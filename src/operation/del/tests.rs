@@ -3,13 +3,14 @@
 use std::cell::{Cell, RefCell};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::*;
 use crate::allocation::{AllocatedDevice, Origin};
 use crate::cluster::{
-    Answer, Census, ClaimedDevice, Cluster, ClusterError, Folder, PodName, Publication, Question,
+    Agent, Answer, Census, ClaimedDevice, Cluster, ClusterError, Folder, PodName, Publication,
+    Question,
 };
 use crate::cni::RawObject;
 use crate::delegate::{DelegateCall, DelegateError, DelegateExec, Ours};
@@ -176,6 +177,7 @@ fn on_host<T>(
         "CNI_CONTAINERID" => Some("c1".to_owned()),
         "CNI_IFNAME" => Some("eth0".to_owned()),
         "CNI_PATH" => Some("/nowhere".to_owned()),
+        "CNI_ARGS" => Some("K8S_POD_NAMESPACE=demo;K8S_POD_NAME=web".to_owned()),
         _ => None,
     });
     let conf = RawObject::parse(conf.to_string().as_bytes()).unwrap();
@@ -224,38 +226,75 @@ fn a_del_keeps_the_claim_status_of_another_sandbox_of_the_pod() {
     assert_eq!(left, [""; 0]);
 }
 
-#[test]
-fn a_del_without_a_usable_record_detaches_although_the_journal_cannot_be_written() {
-    let dir = tempfile::tempdir().unwrap();
-    let path = |name: &str| dir.path().join("journal").join(name);
-    install_bridge(dir.path());
-    drop(Journal::new(&path("")).begin(&header()).unwrap());
-    let mut damaged = fs::read(path("sandboxes/c1@eth0")).unwrap();
+/// Puts a damaged record of c1 into the journal in `dir`, and the configuration of the cluster
+/// network beside it. Returns a function from names in the journal to paths.
+fn damaged_record(dir: &Path) -> impl Fn(&str) -> PathBuf + use<> {
+    let journal = dir.join("journal");
+    install_bridge(dir);
+    drop(Journal::new(&journal).begin(&header()).unwrap());
+    let record = journal.join("sandboxes/c1@eth0");
+    let mut damaged = fs::read(&record).unwrap();
     damaged[30] ^= 1;
-    fs::write(path("sandboxes/c1@eth0"), damaged).unwrap();
-    // Neither moving the damaged record nor writing another one succeeds.
-    fs::write(path("quarantine"), "").unwrap();
-    fs::remove_dir_all(path("changes")).unwrap();
-    fs::write(path("changes"), "").unwrap();
+    fs::write(record, damaged).unwrap();
+    let conflist = r#"{"cniVersion":"1.0.0","name":"cluster","plugins":[{"type":"bridge"}]}"#;
+    fs::write(dir.join("cluster.conflist"), conflist).unwrap();
+    move |name| journal.join(name)
+}
+
+/// Runs a DEL of c1 that succeeds. Returns the number of delegate calls and the notes.
+fn successful_del(dir: &Path, cluster: &dyn Cluster) -> (usize, Vec<Note>) {
     let delegates = Delegates {
         succeed: true,
         ran: Cell::default(),
     };
-    let conflist = r#"{"cniVersion":"1.0.0","name":"cluster","plugins":[{"type":"bridge"}]}"#;
-    fs::write(dir.path().join("cluster.conflist"), conflist).unwrap();
-    let notes = on_host(
-        dir.path(),
-        &Folder::new(dir.path().into()),
-        &delegates,
-        |context| {
-            del(context).unwrap();
-            context.notes()
-        },
-    );
-    assert_eq!(delegates.ran.get(), 1, "{notes:?}");
+    let notes = on_host(dir, cluster, &delegates, |context| {
+        del(context).unwrap();
+        context.notes()
+    });
+    (delegates.ran.get(), notes)
+}
+
+#[test]
+fn a_del_without_a_usable_record_detaches_although_the_journal_cannot_be_written() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = damaged_record(dir.path());
+    // Neither moving the damaged record nor writing another one succeeds.
+    fs::write(path("quarantine"), "").unwrap();
+    fs::remove_dir_all(path("changes")).unwrap();
+    fs::write(path("changes"), "").unwrap();
+    let (ran, notes) = successful_del(dir.path(), &Folder::new(dir.path().into()));
+    assert_eq!(ran, 1, "{notes:?}");
     assert!(!path("sandboxes/c1@eth0").exists());
     let [Note::DelOfDamagedRecord(..), Note::Tolerated(cause)] = &notes[..] else {
         panic!("{notes:?}");
     };
     assert_eq!(cause.code(), 109);
+}
+
+#[test]
+fn the_del_of_an_adopted_sandbox_detaches_it_although_its_record_is_damaged() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = damaged_record(dir.path());
+    Journal::new(&path(""))
+        .mark_adopted(&header().key())
+        .unwrap();
+    let cluster = Folder::new(dir.path().into());
+    assert_eq!(successful_del(dir.path(), &cluster).0, 1);
+    // The next DEL finds the mark, and nothing to do.
+    assert_eq!(successful_del(dir.path(), &cluster).0, 0);
+}
+
+#[test]
+fn a_del_without_a_record_removes_what_a_killed_plugin_left_in_publish() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = damaged_record(dir.path());
+    fs::remove_file(path("sandboxes/c1@eth0")).unwrap();
+    let mut dead = std::process::Command::new("true").spawn().unwrap();
+    dead.wait().unwrap();
+    let left = format!("publish/.0000000001.000000002-{}-0000000a.json", dead.id());
+    fs::create_dir(path("publish")).unwrap();
+    fs::write(path(&left), "{").unwrap();
+    let agent = Agent::new(&dir.path().join("no-agent"), None, &path(""));
+    successful_del(dir.path(), &agent);
+    assert!(!path(&left).exists());
 }

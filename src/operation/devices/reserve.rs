@@ -181,7 +181,7 @@ fn settle(context: &Context<'_>, key: &Key) -> Result<(), Failure> {
     let _lock = Lock::take(&context.host.lock_dir, &key.container, until)?;
     match context.host.journal.find(key)? {
         Lookup::Found(sandbox) => detach::detach(context, *sandbox, Detachment::Earlier),
-        _ => Ok(()),
+        Lookup::Absent | Lookup::CutOff | Lookup::Damaged(_) => Ok(()),
     }
 }
 

@@ -46,8 +46,8 @@ pub(in crate::operation) struct Unrecorded {
 }
 
 /// Reconstructs the sandbox `key`. `lost` is true if the sandbox had a record that cannot be used.
-/// Returns `None` if Jackfield has already taken over the sandbox from Multus' cache. Also returns
-/// `None` if there is no sign that the sandbox is attached, and this node has no usable
+/// Returns `None` if Jackfield has taken over the sandbox from Multus' cache, and its record is not
+/// lost but removed. Also returns `None` if there is no sign that the sandbox is attached, and this node has no usable
 /// configuration of the cluster network.
 ///
 /// # Errors
@@ -58,7 +58,7 @@ pub(in crate::operation) fn find(
     key: &Key,
     lost: bool,
 ) -> Result<Option<Unrecorded>, Failure> {
-    if context.host.journal.is_adopted(key) {
+    if !lost && context.host.journal.is_adopted(key) {
         return Ok(None);
     }
     let cached = MultusCache::new(&context.request.config.cni_dir).read(key);

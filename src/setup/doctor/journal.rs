@@ -76,8 +76,8 @@ pub(super) fn look(
     findings.fine(format!("{count} sandboxes on record in {dir}"));
 }
 
-/// Reports the sandboxes of earlier boots that owe no detachment, in one finding if there are two or more. One finding is
-/// enough, because the runtime usually sends their DELs within minutes.
+/// Reports the sandboxes of earlier boots that owe no detachment. If there are two or more, reports
+/// them in one finding, because the runtime usually sends their DELs within minutes.
 fn rebooted(
     context: &Context<'_>,
     conf: &Path,

@@ -11,10 +11,8 @@ use crate::lab::AgentProcess;
 
 /// A quarter of the samples needs so many to say something.
 const FEWEST: usize = 4;
-/// By how much the last quarter may exceed the first in memory, in KiB. dlmalloc returns freed memory to
-/// the kernel only if more than 2 MiB are free at the end of its heap. So the agent's memory can stay
-/// that much higher after a burst of writes, for example when the API server answers again.
-const MORE_MEMORY: u64 = 2048;
+/// By how much the last quarter may exceed the first in memory, in KiB: the allocator's slack.
+const MORE_MEMORY: u64 = 1024;
 /// By how much it may in descriptors: plugins ask at the same time, up to 30 of them.
 const MORE_DESCRIPTORS: u64 = 8;
 /// By how much an idle agent may exceed itself before the first pod in descriptors: connections to the API
