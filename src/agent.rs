@@ -6,13 +6,13 @@
 //! API server ◀──patch, event── publisher ◀──disk── owed writes of the plugin
 //! ```
 //!
-//! The agent caches the pods of this node with the fields that networks and devices need, the
-//! ResourceSlices of this node, and the definitions that the node's pods select. It asks kubelet
-//! for the devices of a pod. It has no capability and runs no program.
+//! The agent caches this node's pods and ResourceSlices, and the definitions that these pods
+//! select. Of each pod, the agent caches only the fields that concern networks and devices. It asks
+//! kubelet for the devices of a pod. It has no Linux capabilities and runs no program.
 //!
-//! Owed writes are events, and statuses of pods and ResourceClaims, that the plugin leaves in a
-//! directory for the agent to publish. The agent writes only to that directory and to the directory
-//! of its socket.
+//! The plugin leaves events, and the statuses of pods and ResourceClaims, in a directory. They are
+//! called owed writes until the agent has sent them to the API server. The agent creates files only
+//! in that directory and in the directory of its socket.
 //!
 //! The agent may end at any moment. An ADD that needs the agent then waits up to 10 s for the next
 //! agent.
@@ -92,7 +92,7 @@ pub struct Options {
 /// If the agent cannot start, or if another process removes the directory of owed writes while
 /// the agent runs. No other failure ends a running agent.
 pub fn run(options: Options) -> Result<(), AgentError> {
-    // This comes first, while the process has one thread. Later threads inherit the empty
+    // Give up the capabilities while the process has one thread. Later threads inherit the empty
     // capability sets.
     privileges::give_up()?;
     log::start(options.log);

@@ -6,14 +6,15 @@
 //! kubelet's own record, by the pod's UID ─────┴─▶ Allocation ──▶ assign ──▶ one device per network
 //! ```
 //!
-//! kubelet's own record is its checkpoint file, and `dra_manager_state` for claims (DRA). A device
-//! from kubelet belongs to the pod if kubelet's own record lists it under the pod's UID. The
-//! pod-resources API has no UIDs, so its answer may be about a previous pod of the same name. While
-//! kubelet starts, the API returns empty lists.
+//! kubelet's own record consists of two files: `kubelet_internal_checkpoint` for devices of device
+//! plugins, and `dra_manager_state` for devices of claims (DRA). A device from kubelet belongs to
+//! the pod if kubelet's own record lists the device under the pod's UID. The pod-resources API has
+//! no UIDs, so its answer may be about a previous pod of the same name. While kubelet starts, the
+//! API returns empty lists, also for a pod that has devices.
 //!
 //! One allocation serves all networks of a pod, including the cluster network. ADD pairs devices
-//! with networks once, and the journal stores the pairs, because kubelet's order of devices changes
-//! from call to call.
+//! with networks once, and the journal stores the pairs. Later calls could not find the same pairs,
+//! because kubelet's order of devices changes from call to call.
 
 mod assign;
 mod checkpoint;
@@ -60,8 +61,8 @@ pub enum Supply {
         /// The source of the identifiers.
         origin: Origin,
     },
-    /// The resource counts something other than devices (a bridge, a licence), so networks of this
-    /// resource get no device.
+    /// The resource counts something other than devices, such as bridges or licences. Networks of
+    /// this resource get no device.
     NoDevices,
     /// Jackfield does not know the pod's devices, for this reason.
     Unknown(Box<UnknownCause>),
@@ -73,14 +74,15 @@ impl Allocation {
         self.supplies.insert(resource.to_owned(), supply);
     }
 
-    /// The supply of a resource; `None` if Jackfield did not look up the resource.
+    /// Returns the supply of a resource, or `None` if Jackfield did not look up the resource.
     pub fn supply(&self, resource: &str) -> Option<&Supply> {
         self.supplies.get(resource)
     }
 }
 
-/// The order in which networks get the devices of one container. Compares PCI addresses as numbers,
-/// so that the domain `ffff` comes before `10000`. Other identifiers follow in natural order.
+/// Compares two identifiers by the order in which networks get the devices of one container. PCI
+/// addresses come first. They compare as numbers, so the domain `ffff` comes before `10000`. All
+/// other identifiers come after the PCI addresses, in natural order.
 fn numeric(left: &str, right: &str) -> Ordering {
     match (left.parse::<PciAddress>(), right.parse::<PciAddress>()) {
         (Ok(left), Ok(right)) => left.cmp(&right),
@@ -90,8 +92,8 @@ fn numeric(left: &str, right: &str) -> Ordering {
     }
 }
 
-/// The canonical spelling of an identifier. Identifiers of the same device have the same canonical
-/// spelling.
+/// Returns the canonical spelling of an identifier. Identifiers of the same device have the same
+/// canonical spelling.
 fn canonical(id: &str) -> Cow<'_, str> {
     match id.parse::<PciAddress>() {
         Ok(address) => Cow::Owned(address.to_string()),

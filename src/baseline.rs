@@ -8,8 +8,8 @@
 //! ```
 //!
 //! This module does no I/O. The caller reads the device, makes the repairs and compares again. The
-//! comparison covers only those settings of a VF that the kernel reports both before and after,
-//! because Jackfield cannot restore an unreported value. A device that was recreated at the same
+//! comparison covers a setting of a VF only if the kernel reports the setting both before and
+//! after. Jackfield could not restore an unreported value. A device that was recreated at the same
 //! address counts as a different device.
 
 use std::fmt;
@@ -53,7 +53,7 @@ pub struct NetdevState {
 pub struct Comparison {
     /// The values to restore, in an order that drivers accept.
     pub repairs: Vec<Repair>,
-    /// The previous and the current driver, if they differ and no repair binds the previous one.
+    /// The driver before and the driver now. Set if they differ and no repair rebinds the device.
     pub other_driver: Option<OtherDriver>,
     /// Why Jackfield treats the device as a different device. If this is set, there are no repairs.
     pub replacement: Option<Replacement>,
@@ -61,8 +61,7 @@ pub struct Comparison {
     pub lacks_interface: bool,
 }
 
-/// The device is bound to a different driver than before, or to none. Jackfield does not repair the
-/// binding.
+/// The device has a different driver than before, or no driver, and Jackfield does not rebind it.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
     "its driver is {} but was {}; rebind it by hand, because Jackfield does not change drivers",
@@ -96,8 +95,8 @@ pub enum Repair {
     Function(VfSetting),
     /// A property of the interface.
     Netdev(LinkChange),
-    /// The GUID of the IPoIB interface. A GUID that is set on the physical function takes effect
-    /// only when the driver probes the VF again.
+    /// The GUID of the IPoIB interface. Jackfield restores the GUID by rebinding the VF, because a
+    /// driver reads the GUID from the physical function only when it probes the VF.
     Rebind {
         /// The driver to rebind the VF to.
         driver: String,
@@ -118,7 +117,7 @@ pub enum PodIdentity {
     Vlan,
 }
 
-/// Compares the state of a device before a pod had it with its state now.
+/// Compares two states of a device: before a pod used the device, and now.
 #[must_use]
 pub fn compare(before: &DeviceState, now: &DeviceState) -> Comparison {
     let mut comparison = Comparison::default();
@@ -170,9 +169,9 @@ fn compare_interfaces(before: &DeviceState, now: &DeviceState, comparison: &mut 
     }
 }
 
-/// The length of an Ethernet address in octets. Jackfield sets no other addresses. In an IPoIB
-/// address, the GUID comes from the physical function, and the queue pair number changes on every
-/// start of the interface.
+/// The length of an Ethernet address in octets. Jackfield restores the hardware address of an
+/// interface only if it is an Ethernet address. An IPoIB address cannot be set: its GUID comes from
+/// the physical function, and its queue pair number changes on every start of the interface.
 const ETHERNET: usize = 6;
 
 impl DeviceState {

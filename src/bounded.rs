@@ -9,7 +9,7 @@ use std::marker::PhantomData;
 use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 /// Reads the first `N` elements of a list. `each` may shorten an element. If `refuses_more` is set,
-/// a longer list is an error.
+/// a list of more than `N` elements is an error.
 struct Elements<T, F, const N: usize> {
     each: F,
     refuses_more: bool,
@@ -97,7 +97,7 @@ where
     Ok(text)
 }
 
-/// As [`text()`], for an optional text.
+/// Reads a text like [`text()`], or `null` as [`None`].
 pub(crate) fn optional_text<'de, D, const LENGTH: usize>(
     deserializer: D,
 ) -> Result<Option<String>, D::Error>
@@ -128,7 +128,7 @@ where
     first::<_, _, N>(deserializer, |text: &mut String| cut(text, LENGTH))
 }
 
-/// As [`texts`], for an optional list.
+/// Reads a list like [`texts`], or `null` as [`None`].
 pub(crate) fn optional_texts<'de, D, const N: usize, const LENGTH: usize>(
     deserializer: D,
 ) -> Result<Option<Vec<String>>, D::Error>

@@ -198,7 +198,9 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Returns the outcome of a command that has printed its findings: an error unless `is_fine`.
+/// Returns `Ok` if a command found no fault (`is_fine`). Otherwise returns
+/// [`CommandError::Findings`]. `main` does not print this error, because the command has already
+/// printed its findings.
 fn no_findings(is_fine: bool) -> Result<(), CommandError> {
     is_fine.then_some(()).ok_or(CommandError::Findings)
 }
@@ -213,7 +215,7 @@ fn print_json(document: &impl fmt::Display) -> Result<(), CommandError> {
     printed(console::print_json(&document.to_string()))
 }
 
-/// Prints a document that Jackfield made, without escaping characters.
+/// Prints a document and escapes nothing. The document contains only text of Jackfield itself.
 fn print_document(document: &str) -> Result<(), CommandError> {
     printed(console::write(document))
 }

@@ -62,9 +62,8 @@ pub trait Cluster {
     /// for the answer. [`Cluster::ask`] reports any error later.
     fn announce(&self, _question: &Question) {}
 
-    /// Checks that the cluster answers a question about this node, by `until` (CNI 1.1.0 §2
-    /// STATUS). Returns the answer. If no agent listens but a kubeconfig is configured, the answer
-    /// is empty.
+    /// Checks that the cluster answers a question about this node by `until` (CNI 1.1.0 §2 STATUS).
+    /// Returns the answer. If no agent listens but a kubeconfig is configured, the answer is empty.
     ///
     /// # Errors
     /// As [`Cluster::ask`].
@@ -81,22 +80,22 @@ pub trait Cluster {
     /// As [`Cluster::ask`].
     fn census(&self, node: &str, with_definitions: bool) -> Result<Census, ClusterError>;
 
-    /// Publishes the outcome of an ADD, or of a change of a running pod's networks. If this does not
-    /// succeed by `until`, keeps the outcome for a later attempt.
+    /// Publishes the outcome of an ADD, or of a change of a running pod's networks, by `until`. If
+    /// publishing is the agent's task, only stores the outcome, and the agent publishes it later.
     ///
     /// # Errors
-    /// When the outcome can be neither published nor kept.
+    /// When the outcome can be neither published nor stored.
     fn publish(&self, publication: &Publication, until: Instant) -> Result<(), ClusterError>;
 
     /// Stores `removal` on disk for the agent. The agent then removes the detached attachments from
     /// the status of the pod's ResourceClaims. Does not wait for the agent or the API server.
     fn withdraw(&self, _removal: &Publication) {}
 
-    /// Removes the unfinished files of processes that were killed while publishing, at least those
-    /// for the pod.
+    /// Removes unfinished files, at least those about the pod. A process leaves an unfinished file
+    /// if it is killed while publishing.
     fn sweep(&self, _pod: &PodName) {}
 
-    /// Drops the owed publications of a pod that is gone.
+    /// Drops the publications that the API server does not have yet, for a pod that is gone.
     fn forget(&self, _pod: &PodName) {}
 
     /// Reports the figures of a call after the plugin has written its result to the runtime. Does
@@ -107,7 +106,7 @@ pub trait Cluster {
     /// Reports the findings of `doctor` on this node. Does not wait for the cluster.
     fn examined(&self, _examination: Examination) {}
 
-    /// Closes all connections. A process that continues after its last question calls this. A peer
-    /// can delay the close.
+    /// Closes all connections. Only a process that keeps running after its last question needs to
+    /// call `close`. A peer can make `close` block.
     fn close(&self) {}
 }

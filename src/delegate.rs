@@ -35,8 +35,8 @@ pub use error::{DelegateError, LastLine};
 pub use processes::Processes;
 pub use search::{Binary, FindError, Ours, find};
 
-/// Judges a plugin for [`crate::fuzzing`], and returns its answer or its error. The plugin has
-/// exited with `status`, and has written the bytes `stdout` to both of its output streams.
+/// For [`crate::fuzzing`]: returns the answer or the error of an imaginary plugin that wrote the
+/// bytes `stdout` to both its stdout and its stderr, and then exited with `status`.
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) fn judged(status: i32, stdout: &[u8]) -> Result<Vec<u8>, DelegateError> {
     let output = process::ProcessOutput {

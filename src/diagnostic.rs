@@ -1,7 +1,7 @@
-//! Problems as values for code, and their texts for people.
+//! Problems: values that code examines and that have a text for people.
 //!
 //! A module defines its problems as an enum and keeps their texts in one file. Code examines the
-//! enums to decide what to do. It compares texts only to avoid logging the same line twice.
+//! enums to decide what to do. Code compares texts only to avoid logging the same line twice.
 
 use std::error::Error;
 use std::fmt;

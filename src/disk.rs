@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 
 use crate::machine::{Operation, Verdict, judge};
 
-/// Runs `act`, unless the simulated machine of a unit test decides otherwise.
+/// Runs `act`. In a unit test, the simulated machine may refuse the operation, or return success
+/// without running `act`.
 fn unless_judged(operation: Operation<'_>, act: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
     match judge(operation) {
         Verdict::Proceed => act(),
@@ -94,8 +95,8 @@ pub(crate) fn list(dir: &Path) -> io::Result<Vec<DirEntry>> {
     entries
 }
 
-/// Sorts the entries if a simulation runs, because each run of a simulation needs the same order.
-/// The file system returns the entries in no particular order.
+/// Sorts the entries if a simulation runs. The file system returns the entries in no particular
+/// order, but each run of a simulation must see the same order.
 #[cfg(test)]
 fn in_order(mut entries: Vec<DirEntry>) -> Vec<DirEntry> {
     if crate::machine::current().is_some() {
@@ -115,7 +116,7 @@ pub(crate) fn try_lock(file: &File) -> Result<(), TryLockError> {
 /// Locks a file as [`try_lock`] does, but shares the lock with other callers of this function.
 ///
 /// # Errors
-/// As [`try_lock`].
+/// The errors of [`try_lock`].
 pub(crate) fn try_lock_shared(file: &File) -> Result<(), TryLockError> {
     lock(file, File::try_lock_shared)
 }

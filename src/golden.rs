@@ -5,7 +5,8 @@
 use std::fs;
 use std::path::PathBuf;
 
-/// Compares the output of this release with `tests/golden/current/NAME`.
+/// Compares the output of this release with `tests/golden/current/NAME`. If `WRITE_GOLDEN` is set,
+/// writes this file instead.
 pub(crate) fn assert_current(name: &str, written: &[u8]) {
     let path = path("current", name);
     if std::env::var_os("WRITE_GOLDEN").is_some() {

@@ -1,17 +1,18 @@
 //! The records of attached sandboxes. DEL, CHECK and GC learn from a record what is attached.
 //!
 //! `sandboxes/` has one record for each pair of `CNI_CONTAINERID` and `CNI_IFNAME`. A record is a
-//! file of lines, each with its length and checksum. Each step appends one line. Jackfield writes
-//! down what it is about to do before it acts. A process that is killed at any point therefore
-//! leaves a record of everything that it may have done. If the line of a step is incomplete or
-//! damaged, a reader assumes that every attachment in the header was started.
+//! text file. Each line begins with the length and the checksum of its content. The first line is a
+//! header, and each step of a call appends one line. Jackfield writes down what it is about to do
+//! before it acts. So a process that is killed at any point leaves a record of everything that it
+//! may have done. If the line of a step is incomplete or damaged, a reader assumes that every
+//! attachment in the header was started.
 //!
 //! ```text
 //! sandboxes/<container>@<ifname>    header with the intended attachments, then steps
 //! owed/<container>@<ifname>         a failed detachment, and when its retry is due
 //! quarantine/…                      records that could not be read
 //! adopted/<container>@<ifname>      a sandbox adopted from the cache of Multus
-//! exclusive/<kind>-<address>        the sandbox that holds a device, a MAC or a GUID
+//! exclusive/<kind>-<address>[@…]    the sandbox that holds a device, a MAC or a GUID
 //! unrestored/<address>              a device that could not be restored
 //! changes/<container>@<ifname>      a failed change of networks, and when its retry is due
 //! publish/…                         statuses and events that the API server does not have yet
@@ -202,9 +203,9 @@ impl Journal {
         Ok(())
     }
 
-    /// Removes the markers of sandboxes that have no record. Also removes the temporary files that
-    /// killed processes left for such sandboxes. `locks` is the directory of the locks. Skips the
-    /// files of a sandbox whose lock is taken.
+    /// Removes the markers (the files in `owed/` and `changes/`) of sandboxes that have no record.
+    /// Also removes the temporary files that killed processes left for such sandboxes. `locks` is
+    /// the directory of the locks. Skips the files of a sandbox whose lock is taken.
     pub fn sweep_markers(&self, locks: &Path) {
         for folder in ["owed", failed_change::FOLDER] {
             for marker in entries(&self.dir.join(folder)).unwrap_or_default() {
@@ -224,12 +225,13 @@ impl Journal {
         }
     }
 
-    /// Opens the record of `key` for the agent, which may only sync it.
+    /// Opens the record of `key` for the agent. With the returned descriptor, the agent can sync
+    /// the record, but not read or write it.
     ///
-    /// The agent runs as root, but without capabilities. The owner of a file can reopen any
-    /// descriptor of the file for writing through `/proc/self/fd`. This call therefore changes the
-    /// owner to a user ID that no process has. The plugin keeps its access through
-    /// CAP_DAC_OVERRIDE.
+    /// The agent runs as root, but without capabilities. If root owned the record, the agent could
+    /// reopen the descriptor for writing through `/proc/self/fd`. So this call changes the record's
+    /// owner to a user ID that no process has. The plugin can still write the record, because the
+    /// plugin has CAP_DAC_OVERRIDE.
     ///
     /// # Errors
     /// `PermissionDenied` if the plugin lacks CAP_DAC_OVERRIDE. Otherwise an error of the file
@@ -277,7 +279,7 @@ impl Journal {
             match Sandbox::read(&path) {
                 // The key comes from the header, because the file name truncates a long ID.
                 Ok(sandbox) => keys.push(sandbox.header.key()),
-                // Only a DEL removes such a record.
+                // The next ADD or DEL of the sandbox removes a record with an incomplete header.
                 Err(RecordError::CutOff | RecordError::Io(_)) => {}
                 Err(cause) => damaged.push(self.quarantine(&path, cause)),
             }
@@ -295,9 +297,9 @@ impl Journal {
         Ok(complete.map(|it| it.header.key()).collect())
     }
 
-    /// Returns every sandbox whose ADD is complete and whose pod is known. Each comes with the
-    /// digest of the annotation that its attachments match, or with the default digest if the
-    /// record has none. Skips records that cannot be read.
+    /// Returns every sandbox whose ADD is complete and whose pod is known, with the digest of the
+    /// `networks` annotation that the sandbox's attachments match. If the record has no digest,
+    /// returns the default digest, which matches no annotation. Skips records that cannot be read.
     ///
     /// # Errors
     /// As [`Journal::keys`].
@@ -356,7 +358,8 @@ impl Journal {
     }
 
     /// Refuses a journal that users other than root can write to, because a DEL runs the plugins
-    /// that the records name. First removes the access of other users, where this is safe.
+    /// that the records name. Before the check, removes the access of other users from the
+    /// directory, if they cannot write to it and it contains only folders of the journal.
     ///
     /// # Errors
     /// Code 109 with the directory and the reason.
@@ -372,9 +375,9 @@ impl Journal {
     }
 
     /// Removes the access of other users to the directory if the directory contains only folders of
-    /// the journal. Kubelet may have created the directory, to mount it into the agent's pod, with
-    /// mode 0755. Other users could then run a set-user-ID program that a compromised agent puts
-    /// into `publish`.
+    /// the journal. If the directory is missing when kubelet mounts it into the agent's pod,
+    /// kubelet creates it with mode 0755. With this mode, other users could run a set-user-ID
+    /// program that a compromised agent puts into `publish`.
     fn close(&self) {
         // If other users can write to the directory, they may already have put files there. This
         // function then changes nothing, and `check_private` refuses the directory.

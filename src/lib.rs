@@ -11,8 +11,8 @@
 //! ```
 //!
 //! The list of modules below begins with the shared modules and the protocols, and then follows
-//! this flow. Each module imports only earlier modules of the list. `tests/documents/imports.rs`
-//! checks this.
+//! this flow. Each module imports only modules that come earlier in the list.
+//! `tests/documents/imports.rs` checks these imports.
 
 // Modules that every other module may import.
 mod machine;

@@ -1,8 +1,9 @@
 //! Lets a unit test replace the clocks, the disk and the boot ID with those of a simulated machine.
-//! In all other builds, the functions of this module do nothing.
+//! In builds without tests, the functions of this module do nothing.
 //!
-//! On a simulated machine, the CNI verbs run unchanged under conditions that are rare on a real machine: a disk that
-//! loses acknowledged writes, a power loss between two writes, a clock that jumps.
+//! A test runs the unchanged CNI verbs on a simulated machine under conditions that are rare on a
+//! real machine. For example, the disk loses acknowledged writes, the power fails between two
+//! writes, or the clock jumps.
 
 use std::fs::File;
 use std::io;
@@ -11,7 +12,8 @@ use std::path::Path;
 #[cfg(test)]
 pub(crate) use simulated::{Machine, current, on};
 
-/// In a unit test on a simulated machine, makes the calling function return the machine's answer.
+/// Expands to code that asks the simulated machine and returns its answer from the function around
+/// the macro. Without a simulated machine, that function continues.
 macro_rules! ask_machine {
     ($question:ident($($argument:expr),*)) => {
         #[cfg(test)]
@@ -61,7 +63,8 @@ pub(crate) enum Verdict {
     Pretend,
 }
 
-/// Asks the machine of a unit test about an operation.
+/// Asks the simulated machine about an operation. Without a simulated machine, the operation takes
+/// place.
 #[cfg(test)]
 pub(crate) fn judge(operation: Operation<'_>) -> Verdict {
     current().map_or(Verdict::Proceed, |machine| machine.disk(operation))

@@ -1,5 +1,5 @@
-//! The CNI verbs, and the change of a running pod's networks. Each has its own file and takes these
-//! steps:
+//! The CNI verbs, and the change of a running pod's networks. Each of them has its own file. Their
+//! steps are:
 //!
 //! ```text
 //! add     prepare ▶ journal ▶ baseline ▶ for each: (delegate ▶ verify) ▶ routes ▶ publish
@@ -10,8 +10,8 @@
 //! status  journal, cluster, programs ▶ delegates of the cluster network
 //! ```
 //!
-//! The steps after `for each` run once for each item. Without further words, an item is an
-//! attachment.
+//! The steps in parentheses after `for each` run once for each item. If a line does not name the
+//! items, the items are attachments.
 //!
 //! The verbs access everything outside the process through [`Host`]: the cluster, the delegates,
 //! the links of pods and devices, and the journal.
@@ -147,8 +147,8 @@ impl<'a> Context<'a> {
         self.deadline.saturating_duration_since(clock::now())
     }
 
-    /// Returns a context for a part of this call, with an earlier deadline. The deadline leaves
-    /// 1/`share` of the remaining time to the rest of the call.
+    /// Returns a context with an earlier deadline for a part of this call. After that deadline,
+    /// 1/`share` of the time that now remains is left for the rest of the call.
     fn sparing(&self, share: u32) -> Context<'a> {
         self.until(self.deadline - self.left() / share)
     }

@@ -1,5 +1,5 @@
 //! Turns everything known about a pod into an ordered list of [`Attachment`]s, or into the reasons
-//! to attach nothing.
+//! why Jackfield must attach nothing.
 //!
 //! The module does no I/O, so `explain` and ADD make the same plan from the same inputs.
 

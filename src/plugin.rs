@@ -24,7 +24,8 @@ use crate::request::{self, Call, NodeConfig, Request, RequestError, Source, read
 
 /// The directory of the sandbox locks.
 const LOCK_DIR: &str = "/run/jackfield/locks";
-/// Whether the verb succeeded. Set before the answer to the runtime is written.
+/// Whether the verb succeeded. [`write_answer`] sets this before it writes the answer to the
+/// runtime.
 static ANSWERED: OnceLock<bool> = OnceLock::new();
 /// The log of the call and the label of its lines. The panic hook uses both.
 static LOG: OnceLock<(Log, String)> = OnceLock::new();
@@ -132,11 +133,11 @@ fn depth() -> Result<Depth, DepthError> {
 /// Returns the answer of a nested Jackfield, or of a Jackfield with an invalid [`DEPTH_VARIABLE`].
 /// A Jackfield is nested if another Jackfield or one of its delegates called it.
 ///
-/// A nested ADD always fails, so there is nothing to detach. A nested DEL or GC succeeds, because
-/// the outer Jackfield would never stop retrying a failed DEL. Jackfield sets the variable to a
-/// valid number for its delegates, so a Jackfield with an invalid value is not nested. The DEL of
-/// such a Jackfield fails, because the runtime would otherwise forget a sandbox that is still
-/// attached.
+/// A nested ADD always fails, so a nested DEL or GC has nothing to detach. A nested DEL or GC
+/// succeeds, because the outer Jackfield would retry a failed DEL forever. Jackfield sets the
+/// variable to a valid number for its delegates, so a Jackfield with an invalid value is not
+/// nested. The DEL of a Jackfield with an invalid value fails, because the runtime would otherwise
+/// forget a sandbox that is still attached.
 fn nested_answer(verb: Verb, error: DepthError) -> Result<String, Failure> {
     match (verb, &error) {
         (Verb::Del | Verb::Gc, DepthError::TooDeep) => Ok(String::new()),
@@ -253,9 +254,9 @@ fn supported_versions() -> String {
     serde_json::json!({ "cniVersion": version, "supportedVersions": supported }).to_string()
 }
 
-/// Makes a panic write an error document and a line in the log. The runtime's next DEL cleans up. If
-/// Jackfield has already answered, the error goes to stderr, and the exit status still matches the
-/// answer.
+/// Makes a panic write an error document and a line in the log. The runtime's next DEL cleans up.
+/// If Jackfield has already answered, the error goes to stderr, and the exit status still matches
+/// the answer.
 fn panic_as_json() {
     std::panic::set_hook(Box::new(|panic| {
         let log_defect = || {

@@ -56,8 +56,8 @@ pub fn version() -> semver::Version {
     semver::Version::parse(env!("CARGO_PKG_VERSION")).unwrap_or(none)
 }
 
-/// Makes a request about the whole node from a configuration, for the uninstall, for the doctor and
-/// for the rehearsal of a takeover. The request names no pod.
+/// Makes a request from a configuration. The request is about the whole node and names no pod.
+/// `uninstall`, `doctor` and the dry run of a takeover from Multus call this function.
 ///
 /// # Errors
 /// When the configuration is invalid.

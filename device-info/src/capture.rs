@@ -19,12 +19,13 @@ const FORMAT: u32 = 1;
 /// The network hardware of a machine as sysfs, `/dev` and devlink show it. Contains everything that
 /// this crate reads, except the values that identify the machine.
 ///
-/// A capture has substitutes for MACs, GUIDs, GIDs and switch IDs, and for a MAC or GUID in an
-/// interface name. The same value always has the same substitute, so that equal values stay equal.
-/// Names that people chose, such as those of vDPA devices, stay.
+/// A capture has substitutes for MACs, GUIDs, GIDs and switch IDs, and for a MAC or GUID in a name,
+/// such as the interface name `enx001122334455`. The same value always has the same substitute, so
+/// that equal values stay equal. Other names do not change, even names that a person chose, such as
+/// those of vDPA devices.
 ///
-/// [`Capture::build`] writes the capture to a directory. A test reads that directory with
-/// [`Sysfs`](crate::Sysfs) like the original machine.
+/// [`Capture::build`] writes the capture to a directory, and returns a [`Sysfs`](crate::Sysfs) that
+/// reads this directory. A test can use it in place of the original machine.
 ///
 /// ```
 /// use device_info::{Capture, Sysfs};

@@ -18,8 +18,9 @@ pub enum Device {
 }
 
 impl Sysfs {
-    /// Finds the device of an identifier. Returns `None` if the device is missing. Also returns
-    /// `None` for an identifier in a different form, because a device plugin may choose any text.
+    /// Finds the device of an identifier. A device plugin may choose any text as an identifier.
+    /// Returns `None` if the text has none of the forms that [`Device`] lists, or if the device is
+    /// missing.
     #[must_use]
     pub fn device(&self, id: &str) -> Option<Device> {
         if let Ok(address) = id.parse() {
@@ -61,8 +62,8 @@ impl Sysfs {
         }
     }
 
-    /// Finds the vDPA device of a virtio device. The vDPA device is either the parent directory of
-    /// the virtio device, or beside it.
+    /// Finds the vDPA device of a virtio device. In sysfs, the vDPA device is the parent directory
+    /// of the virtio device, or both devices are below the same directory.
     fn vdpa_of_virtio(&self, virtio: &Entry) -> Option<String> {
         let parent = virtio.path().parent()?;
         let name = parent.file_name()?.to_str()?;
@@ -91,10 +92,11 @@ pub struct DeviceNames {
 }
 
 impl DeviceNames {
-    /// Returns whether the interface belongs to the device of an identifier.
+    /// Returns whether the interface belongs to the device that `id` identifies.
     ///
-    /// A subfunction is not the PCI function that it is part of. Returns `None` if the known names
-    /// do not decide the question, for example if a device plugin uses its own form of identifier.
+    /// The interface of a subfunction does not belong to the PCI function of which the subfunction
+    /// is a part. Returns `None` if the names of the device do not decide the question, for example
+    /// if a device plugin uses its own form of identifier.
     #[must_use]
     pub fn is(&self, id: &str) -> Option<bool> {
         if let Ok(address) = id.parse::<PciAddress>() {
@@ -108,7 +110,8 @@ impl DeviceNames {
         if names.contains(&Some(id)) {
             return Some(true);
         }
-        // Only the identifier of a subfunction contains `.sf.`.
+        // Only the identifier of a subfunction contains `.sf.`. This `id` is none of the known
+        // names, so it identifies another device.
         let known = self.auxiliary.is_some() || self.pci.is_some() || self.vdpa.is_some();
         (known && id.contains(".sf.")).then_some(false)
     }

@@ -21,8 +21,9 @@ impl Sysfs {
         self.character_device("vhost-net", None)
     }
 
-    /// Returns the path at which programs open a character device, if the device node exists and
-    /// has these numbers (`major:minor`, as in the attribute `dev` in sysfs).
+    /// Returns the path at which programs open a character device, if the device node exists.
+    /// If `numbers` is given (`major:minor`, as in the attribute `dev` in sysfs), returns `None`
+    /// for a node with other numbers.
     pub(crate) fn character_device(&self, name: &str, numbers: Option<&str>) -> Option<String> {
         let found = self.device_numbers(name)?;
         let right = numbers.is_none_or(|numbers| numbers == found);

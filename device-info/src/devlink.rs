@@ -18,8 +18,8 @@ pub use port::{DevlinkPort, EswitchMode, PortFlavour};
 mod message;
 mod port;
 
-/// How long to wait for each datagram of an answer. The kernel answers in microseconds, but a
-/// driver that reloads holds its lock for seconds.
+/// How long to wait for each datagram of an answer. The kernel usually answers in microseconds. But
+/// while a driver reloads, the kernel may keep the device locked for seconds.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The maximum number of datagrams in an answer. A full datagram has at least 4 KiB, which is about
@@ -62,13 +62,13 @@ pub struct Devlink {
 }
 
 impl Devlink {
-    /// Opens the socket and asks for devlink's family number, which takes three more system calls.
+    /// Opens the socket and asks for devlink's family number.
     ///
     /// # Errors
     ///
     /// [`DevlinkError::Absent`] if this kernel has no devlink. This is not a fault, because the
-    /// crate then finds representors through sysfs. Other variants if the socket fails, or if the
-    /// answer is missing, unreadable or a refusal.
+    /// crate then finds representors through sysfs. Another variant if the socket fails, if devlink
+    /// refuses or does not answer, or if the answer is unreadable.
     pub fn open() -> Result<Self, DevlinkError> {
         let mut socket = Socket::new(NETLINK_GENERIC).map_err(DevlinkError::socket)?;
         socket.bind_auto().map_err(DevlinkError::socket)?;
@@ -105,7 +105,7 @@ impl Devlink {
     /// # Errors
     ///
     /// [`DevlinkError`] if the socket fails, if the answer is missing or unreadable, or if the
-    /// kernel refuses for any other reason.
+    /// kernel refuses the request for a reason other than a missing device or switch.
     pub fn eswitch_mode(
         &mut self,
         device: &DevlinkHandle,
@@ -117,15 +117,16 @@ impl Devlink {
         }
     }
 
-    /// Returns the ports of a device, including representors; none for a device that devlink does
-    /// not know.
+    /// Returns the ports of a device, including representors. Returns no port for a device that
+    /// devlink does not know.
     ///
     /// # Errors
     ///
     /// [`DevlinkError`] if the socket fails, if the answer is missing or unreadable, or if the
-    /// kernel refuses for any other reason.
+    /// kernel refuses the request for a reason other than a missing device or switch.
     pub fn ports(&mut self, device: &DevlinkHandle) -> Result<Vec<DevlinkPort>, DevlinkError> {
-        // Kernels before 6.6 always dump the ports of all devices.
+        // Kernels before 6.6 return the ports of all devices, so keep only the ports of this
+        // device.
         match self.ask(&Request::ports(device)) {
             Ok(replies) => Ok(replies
                 .iter()

@@ -65,7 +65,7 @@ pub enum DeviceKind {
 pub struct PciInfo {
     /// The function's PCI address.
     pub pci_address: PciAddress,
-    /// The character device of DPDK's exceptional path.
+    /// The device `/dev/vhost-net`, through which a DPDK program exchanges packets with the kernel.
     pub vhost_net: Option<AbsolutePath>,
     /// The RDMA devices. In a file, commas separate their names, as device plugins write them.
     pub rdma_devices: Vec<DeviceName>,
@@ -122,7 +122,7 @@ pub struct MemifInfo {
     pub extra: Map<String, Value>,
 }
 
-/// An enum for a closed set of words.
+/// Defines an enum with one variant for each word that the specification allows.
 macro_rules! words {
     ($(#[$doc:meta])* $name:ident { $($(#[$word_doc:meta])* $variant:ident = $word:literal $(| $alias:literal)*),+ $(,)? }) => {
         $(#[$doc])*
@@ -193,7 +193,8 @@ impl DeviceInfo {
         }
     }
 
-    /// Returns the version of the specification. This version defines all keys in use.
+    /// Returns the version of the specification. It is new enough to define every key that has a
+    /// value here.
     #[must_use]
     pub fn version(&self) -> SpecVersion {
         self.version
@@ -224,7 +225,8 @@ impl DeviceKind {
         }
     }
 
-    /// Returns the oldest version that defines all keys in use.
+    /// Returns the oldest version of the specification that defines every key that has a value
+    /// here.
     fn needs(&self) -> SpecVersion {
         let representor = match self {
             Self::Pci(pci) => pci.representor_device.is_some(),

@@ -15,10 +15,10 @@ use crate::vdpa::VdpaDriver;
 
 /// A machine's network hardware, as this network namespace shows it.
 ///
-/// With devlink, reading takes at most 40 system calls in sysfs for each function with a
-/// representor and an RDMA device. 256 virtual functions take less than 50 ms. `None` and empty
-/// lists mean "missing or not known". `remarks` has one line for each value that the crate could
-/// not read.
+/// With devlink, reading takes on average at most 40 system calls in sysfs for each function, even
+/// if every function has a representor and an RDMA device. Reading 256 virtual functions takes less
+/// than 50 ms. `None` and empty lists mean "missing or not known". `remarks` has one line for each
+/// value that the crate could not read.
 ///
 /// ```
 /// use device_info::{Devlink, Inventory, Sysfs};
@@ -120,7 +120,7 @@ pub struct SubfunctionEntry {
 pub struct VdpaEntry {
     /// The name on the vDPA bus.
     pub name: String,
-    /// Who uses the device.
+    /// The driver, which shows whether a program or this kernel uses the device.
     pub driver: Option<VdpaDriver>,
     /// The path at which the device is opened.
     pub path: Option<String>,
@@ -143,8 +143,8 @@ pub struct RdmaEntry {
 
 impl Inventory {
     /// Reads the inventory. `switches` returns a device's switch from devlink
-    /// ([`Devlink::switch`](crate::Devlink::switch)). With `&mut |_| None`, `read` looks up
-    /// representors in sysfs.
+    /// ([`Devlink::switch`](crate::Devlink::switch)). If `switches` returns `None` for a device,
+    /// `read` looks up the representors of the device in sysfs.
     #[must_use]
     pub fn read(sysfs: &Sysfs, switches: &mut dyn FnMut(&DevlinkHandle) -> Option<Switch>) -> Self {
         let vdpa: Vec<VdpaEntry> = sysfs
@@ -219,7 +219,8 @@ impl Inventory {
                 continue;
             };
             let ids = (function.vendor(), function.device());
-            // SR-IOV 1.1 §3.4.1: a VF has its PF's vendor ID. The PF reports the VFs' device ID.
+            // Do not read the IDs of each VF. A VF has its PF's vendor ID (SR-IOV 1.1 §3.4.1), and
+            // the PF reports the device ID of its VFs.
             let vf_ids = (ids.0, function.vf_device());
             let switch = switches(&address.into());
             let mut ports = None;
@@ -258,7 +259,8 @@ impl Inventory {
     }
 
     /// Describes a function. `uplink` is the PF's own interface, if devlink reports it. Without
-    /// `uplink`, this method reads the port name of every representor to find that interface.
+    /// `uplink`, this method finds the function's own interface in sysfs. For a PF with
+    /// representors, it must then read the port name of each of them.
     fn function_with(
         &self,
         function: &PciFunction,

@@ -31,14 +31,14 @@ impl IpoibAddr {
         self.0
     }
 
-    /// Returns the octets of the port GUID: octets 12 to 19.
+    /// Returns the octets of the port GUID: octets 12 to 19 of the address, counted from 0.
     #[must_use]
     pub const fn port_guid_octets(self) -> [u8; 8] {
         let [.., a, b, c, d, e, f, g, h] = self.0;
         [a, b, c, d, e, f, g, h]
     }
 
-    /// Returns the port GUID. It stays when the queue pair number changes.
+    /// Returns the port GUID. It does not change when the queue pair number changes.
     #[must_use]
     pub fn port_guid(self) -> Guid {
         Guid::from(self.port_guid_octets())

@@ -6,8 +6,8 @@ use std::str::FromStr;
 use crate::octets::{self, serde_as_text};
 use crate::quoted::Quoted;
 
-/// A MAC address: six octets, written in lower case with colons between them. Also reads dashes and
-/// Cisco's `0200.0000.0001`.
+/// A MAC address: six octets, written in lower case with colons between them. Parsing also accepts
+/// dashes, and Cisco's notation `0200.0000.0001`.
 ///
 /// Use [`FromStr`] for a *requested* address: it refuses addresses that no interface can have
 /// (zero, broadcast, multicast). Use [`From<[u8; 6]>`](From) or [`MacAddr::parse_observed`] for an
@@ -48,7 +48,8 @@ impl MacAddr {
         self.0 == [0xff; 6]
     }
 
-    /// Returns whether the group bit (bit 0 of the first octet) is set. Broadcast has it too.
+    /// Returns whether the group bit (bit 0 of the first octet) is set. The broadcast address has
+    /// this bit too.
     #[must_use]
     pub const fn is_multicast(self) -> bool {
         self.0[0] & 1 == 1
@@ -110,7 +111,7 @@ fn form_error(text: &str) -> MacError {
 /// Why a text is not a MAC address that an interface can have.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MacError {
-    /// Not six octets in one of the forms.
+    /// The text has none of the forms that [`MacAddr::parse_observed`] reads.
     #[error("{0} is not a MAC address; write six octets with colons, such as 02:00:00:00:00:01")]
     Form(Quoted),
     /// Eight octets: a GUID.

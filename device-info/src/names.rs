@@ -10,7 +10,8 @@ use crate::printable::printable;
 #[cfg(feature = "pci-names")]
 pub(crate) mod compiled;
 
-/// The maximum length of a name, in bytes. The longest name in the PCI ID database of 2025 has 119.
+/// The maximum length of a name, in bytes. The longest name in the PCI ID database of 2025 has 119
+/// bytes.
 const LONGEST: usize = 160;
 
 /// Names of vendors and devices from a table in `pci.ids` format.
@@ -32,7 +33,7 @@ impl PciNames {
         let mut within = None;
         for line in table.split(|byte| *byte == b'\n') {
             match line {
-                // A comment, or the subsystem of a device.
+                // An empty line, a comment, or the subsystem of a device.
                 [] | [b'#', ..] | [b'\t', b'\t', ..] => {}
                 [b'\t', device @ ..] => {
                     let device = within.zip(numbered(device));
@@ -145,7 +146,7 @@ fn numbered(line: &[u8]) -> Option<(u16, String)> {
 mod tests {
     use super::*;
 
-    /// Has vendors and devices that the compiled-in table lacks.
+    /// A table of vendors and devices that the compiled-in table lacks.
     const TABLE: &str = "\
 # Syntax:
 # vendor  vendor_name

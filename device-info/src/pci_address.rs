@@ -9,11 +9,12 @@ use crate::quoted::Quoted;
 /// The address of a PCI function: domain, bus, device, function, as in `0000:01:10.2`.
 ///
 /// The Device Information Specification calls this the standard BDF format (`DEVINFO 1.1.0
-/// §3.1.3.1`). The domain is 32 bits wide. Functions behind Intel's VMD have a domain of five
-/// digits (`10000:00:04.0`), so the crate reads four to eight digits, and writes at least four.
+/// §3.1.3.1`). The domain is 32 bits wide, so the crate reads four to eight digits for the domain.
+/// It writes at least four. Functions behind Intel's VMD have a domain of five digits
+/// (`10000:00:04.0`).
 ///
-/// The order is numeric, as in the kernel's enumeration: `0000:01:00.2` before `0000:01:10.0` and
-/// `ffff:00:00.0` before `10000:00:00.0`, unlike the order of the texts.
+/// Addresses compare as numbers, as in the kernel's enumeration. For example, `ffff:00:00.0` is
+/// less than `10000:00:00.0`, although its text is greater.
 ///
 /// ```
 /// use device_info::PciAddress;
@@ -91,7 +92,8 @@ fn parse(text: &str) -> Option<PciAddress> {
     (address.device < 32 && address.function < 8).then_some(address)
 }
 
-/// Parses a hexadecimal number. Unlike `from_str_radix`, refuses a sign.
+/// Parses a hexadecimal number of `least` to `most` digits. Unlike `from_str_radix`, refuses a
+/// sign.
 fn hex(text: &str, least: usize, most: usize) -> Option<u32> {
     let fits = (least..=most).contains(&text.len());
     let digits = text.bytes().all(|character| character.is_ascii_hexdigit());

@@ -81,7 +81,7 @@ impl PciFunction {
     /// Returns the address.
     #[must_use]
     pub fn address(&self) -> PciAddress {
-        // Absent only if `SysClass::from_path_unchecked` made this value from an invalid path.
+        // `self.address` is `None` only if `SysClass::from_path_unchecked` got an invalid path.
         self.address.unwrap_or_default()
     }
 
@@ -141,8 +141,8 @@ impl PciFunction {
         u32::try_from(node).ok()
     }
 
-    /// Returns the RDMA devices in this network namespace, usually one. With exclusive RDMA
-    /// namespaces, a pod's device is missing.
+    /// Returns the names of the function's RDMA devices, usually one. With exclusive RDMA
+    /// namespaces, an RDMA device that is in another network namespace is missing from the list.
     #[must_use]
     pub fn rdma_devices(&self) -> Vec<String> {
         self.entry.names("infiniband")
@@ -161,7 +161,8 @@ impl fmt::Display for PciFunction {
     }
 }
 
-/// A hexadecimal number, with `0x` or, as in `sriov_vf_device`, without.
+/// A hexadecimal number. The prefix `0x` is optional, because the number in the sysfs file
+/// `sriov_vf_device` has no prefix.
 pub(crate) struct Hex<T>(pub(crate) T);
 
 macro_rules! hex {

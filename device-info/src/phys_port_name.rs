@@ -7,7 +7,7 @@ use crate::quoted::Quoted;
 
 /// The port of a NIC's switch that an interface belongs to, as drivers report it in
 /// `phys_port_name`: `p0`, `p0s1`, `pf0`, `pf0vf3`, `pf0sf5`. On a DPU, a prefix such as `c1` marks
-/// a function of the host that the DPU is in.
+/// a function that belongs to the host in which the DPU is installed.
 ///
 /// To find a representor, the crate uses port names only if devlink reports no ports.
 ///
@@ -56,7 +56,8 @@ pub enum PhysPortName {
 }
 
 impl PhysPortName {
-    /// Returns whether the interface represents a function, not a port to the wire.
+    /// Returns whether the interface is the representor of a function. If not, the interface is a
+    /// port to the wire.
     #[must_use]
     pub const fn is_representor(self) -> bool {
         !matches!(self, Self::Physical { .. })

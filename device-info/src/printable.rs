@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// Replaces the part that was cut out.
+/// The text in place of the part that was cut out.
 const CUT: &str = "…";
 
 /// Returns `text` as one line of at most `most` bytes. `most` must be 16 or more.
@@ -11,8 +11,8 @@ const CUT: &str = "…";
 /// Characters that act on a terminal, end a line, or hide or reorder other text become visible
 /// escapes: `\n`, `\u{1b}`, `\u{202e}`. These are controls (C0, DEL, C1), format characters
 /// (bidirectional overrides, zero width), line and paragraph separators, combining marks, and
-/// characters without a glyph. In a long text, `…` replaces the middle and not the end, because a
-/// message ends with its remedy.
+/// characters without a glyph. In a long text, `…` replaces the middle and not the end, because the
+/// end of an error message says how to correct the error.
 ///
 /// Printable text stays unchanged, including backslashes. So escaping a text twice has the same
 /// result as escaping it once.
@@ -59,8 +59,8 @@ fn is_plain_byte(byte: u8) -> bool {
     matches!(byte, b' '..=b'~')
 }
 
-/// Returns whether the character needs no escape. The no-break space needs none, because Jackfield
-/// itself writes it.
+/// Returns whether the character needs no escape. The no-break space stays unescaped, because
+/// Jackfield's own messages contain it.
 fn is_plain(letter: char) -> bool {
     match letter {
         ' '..='~' | '\u{a0}' => true,

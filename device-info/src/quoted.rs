@@ -1,4 +1,4 @@
-//! A foreign string in a one-line message.
+//! Foreign values: strings from files, the kernel or users, which appear in one-line messages.
 
 use std::fmt;
 

@@ -98,7 +98,7 @@ impl RdmaDevice {
         self.0.pci_ancestor().map(|(address, _)| address)
     }
 
-    /// Returns the network interface below a software device (rxe).
+    /// Returns the network interface that a software device (rxe) uses.
     #[must_use]
     pub fn parent_netdev(&self) -> Option<String> {
         self.0.text("parent")
@@ -111,7 +111,7 @@ fn guid(text: &str) -> Option<Guid> {
         .filter(|guid| !guid.is_zero())
 }
 
-/// Parses the lower half of `fe80:0000:0000:0000:02c9:0300:0002:003a`.
+/// Returns the lower half of a GID such as `fe80:0000:0000:0000:02c9:0300:0002:003a`.
 fn port_guid(gid: &str) -> Option<Guid> {
     let middle = gid.match_indices(':').nth(3)?.0;
     let (_, lower) = gid.split_at_checked(middle + 1)?;

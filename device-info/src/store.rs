@@ -12,13 +12,14 @@ mod directory;
 mod error;
 mod name;
 
-/// The directories `dp` and `cni` with files of device information (`DEVINFO 1.1.0 §4`).
+/// The directories `dp` and `cni`, which contain files of device information (`DEVINFO 1.1.0 §4`).
 ///
-/// A user who can write to these directories could make root read any file. The crate therefore
-/// opens each file beneath its directory without following links. It accepts only a regular file of
-/// root or of the current user, with at most 64 KiB. [`DeviceInfoDir::read_dp`] compares the
-/// content with the requested device, because device `c` of resource `a/b` and device `b-c` of
-/// resource `a` have the same file name. A written file appears whole or not at all.
+/// A user who can write to these directories could create a link there and so make root read any
+/// file. The crate therefore opens each file beneath its directory without following links. It
+/// accepts only a regular file of root or of the current user, with at most 64 KiB.
+/// [`DeviceInfoDir::read_dp`] compares the content with the requested device, because device `c` of
+/// resource `a/b` and device `b-c` of resource `a` have the same file name. A written file appears
+/// whole or not at all.
 ///
 /// ```
 /// use device_info::{CniFileName, DeviceInfo, DeviceInfoDir};
@@ -49,7 +50,8 @@ impl DeviceInfoDir {
     /// The specification's path.
     pub const DEFAULT: &'static str = "/var/run/k8s.cni.cncf.io/devinfo";
 
-    /// The files below `base`. The path `base` may contain links, because `/var/run` is a link.
+    /// Uses the directories `dp` and `cni` below `base`. The path `base` may contain links, because
+    /// `/var/run` is a link.
     #[must_use]
     pub fn at(base: impl Into<PathBuf>) -> Self {
         Self { base: base.into() }
@@ -118,8 +120,8 @@ impl DeviceInfoDir {
         Directory::create(&self.base, CNI).map(drop)
     }
 
-    /// Reads the file that an attachment's plugins wrote (`DEVINFO 1.1.0 §6.1.1`); `None` if there
-    /// is none.
+    /// Reads the file that an attachment's plugins wrote (`DEVINFO 1.1.0 §6.1.1`). Returns `None`
+    /// if the file is missing.
     ///
     /// # Errors
     ///
@@ -130,7 +132,7 @@ impl DeviceInfoDir {
 
     /// Writes an attachment's file (`DEVINFO 1.1.0 §4.2.1`) and replaces an existing one.
     ///
-    /// The name is unique for an attachment. The caller ensures that only one process at a time
+    /// Each attachment has a different name. The caller ensures that only one process at a time
     /// writes the file.
     ///
     /// # Errors

@@ -10,8 +10,8 @@ use crate::sysfs::Entry;
 
 /// A device's switch as devlink reports it: mode and ports.
 ///
-/// The caller reads the switch once and passes it to every lookup of a function of that device, so
-/// that 256 virtual functions need only one dump.
+/// The caller reads the switch once and passes it to each search for a representor. So one
+/// devlink dump is enough for 256 virtual functions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Switch {
     /// The mode; `None` if the device has no switch or devlink does not report it.
@@ -30,12 +30,14 @@ enum FunctionNumber {
 }
 
 impl Switch {
-    /// Reads the switch from devlink: two requests, the second only in `switchdev` mode.
+    /// Reads the switch from devlink. The first request reads the mode. In `switchdev` mode, a
+    /// second request reads the ports.
     ///
     /// # Errors
     ///
     /// [`DevlinkError`] if the socket fails, if an answer is missing or unreadable, or if devlink
-    /// refuses a request. A refusal because the device or its switch is missing is not an error.
+    /// refuses a request. If devlink has no such device, or if the device has no switch, returns a
+    /// switch without a mode and without ports.
     pub fn read(devlink: &mut Devlink, device: &DevlinkHandle) -> Result<Self, DevlinkError> {
         let mode = devlink.eswitch_mode(device)?;
         let ports = if mode == Some(EswitchMode::Switchdev) {
@@ -46,7 +48,8 @@ impl Switch {
         Ok(Self { mode, ports })
     }
 
-    /// Returns the interface of the function's port, if exactly one port of this host matches.
+    /// Returns the interface of the function's port, if exactly one port matches. Skips ports for
+    /// functions of another host.
     fn representor(&self, of: FunctionNumber) -> Option<String> {
         let mut matching = self.ports.iter().filter(|port| {
             !port.external
@@ -76,7 +79,8 @@ impl Switch {
         self.representor(FunctionNumber::Vf(vf))
     }
 
-    /// Returns the interface of the only port to the wire.
+    /// Returns the interface of the physical port. Returns `None` if there is no such port, or more
+    /// than one.
     pub(crate) fn uplink(&self) -> Option<String> {
         let mut physical = self
             .ports
@@ -90,10 +94,10 @@ impl Switch {
 impl PciFunction {
     /// Returns the representor of this virtual function in the switch of its physical function.
     ///
-    /// Uses the ports of `switch` if there are any. Otherwise finds the interface in sysfs that has
-    /// the `phys_switch_id` of the physical function's interface, and whose `phys_port_name`
-    /// contains the numbers of both functions. Returns `None` if `switch` is in legacy mode, and if
-    /// no interface or more than one interface matches.
+    /// Uses the ports of `switch` if there are any. Otherwise searches the interfaces in sysfs. The
+    /// representor has the same `phys_switch_id` as the physical function's interface, and its
+    /// `phys_port_name` contains the numbers of both functions. Returns `None` if `switch` is in
+    /// legacy mode, if no interface matches, or if more than one matches.
     #[must_use]
     pub fn representor(&self, switch: Option<&Switch>) -> Option<String> {
         let of = FunctionNumber::Vf(self.vf_index()?);
@@ -105,7 +109,8 @@ impl PciFunction {
 }
 
 impl Subfunction {
-    /// Returns the representor of this subfunction, found like [`PciFunction::representor`].
+    /// Returns the representor of this subfunction. Searches in the same way as
+    /// [`PciFunction::representor`].
     #[must_use]
     pub fn representor(&self, switch: Option<&Switch>) -> Option<String> {
         let of = FunctionNumber::Sf(self.number()?);
@@ -132,7 +137,7 @@ impl PortNetdev {
     }
 }
 
-/// The interfaces of a physical function's switch. Reads each port name once.
+/// The interfaces of a physical function's switch. [`PortTable::read`] reads each port name once.
 pub(crate) struct PortTable {
     pf: u32,
     switch: String,
@@ -153,8 +158,8 @@ impl PortTable {
         let uplink = uplink(&netdevs)?;
         let switch = uplink.entry.text("phys_switch_id")?;
         let pf = pf_number(physical, uplink.port)?;
-        // Most drivers put representors beside the uplink, below the same parent. If the uplink is
-        // alone there, search all interfaces of the namespace.
+        // Most drivers put the representors into the same directory as the uplink. If the uplink is
+        // the only port in that directory, search all interfaces of the network namespace.
         if beside == 1 {
             let sysfs = physical.entry().sysfs();
             netdevs = sysfs
@@ -191,7 +196,8 @@ impl PortTable {
     }
 }
 
-/// Returns the physical function's only interface that is a port to the wire.
+/// Returns the interface of the physical port, which is not a representor. Returns `None` if there
+/// is no such interface, or more than one.
 fn uplink(netdevs: &[PortNetdev]) -> Option<&PortNetdev> {
     let mut physical = netdevs
         .iter()

@@ -18,15 +18,15 @@ pub(crate) mod path;
 /// machine.
 const MAX_REMARKS: usize = 256;
 
-/// A sysfs mount and its device nodes.
+/// A sysfs mount, and the directory of the device nodes.
 ///
 /// The caller names the root, because a container may mount the host's sysfs at a different path,
 /// and a test uses an ordinary directory. A clone refers to the same sysfs.
 ///
-/// Readers return `Option`. `None` means "missing or not known", which is common because of
-/// hardware, drivers and namespaces. If an attribute exists but cannot be used (`EIO`, more than
-/// 4 KiB, invalid text), the reader also adds a remark with path, value and remedy. Get the remarks
-/// with [`Sysfs::take_remarks`].
+/// Readers return `Option`. `None` means "missing or not known". Which values are missing depends
+/// on the hardware, the driver and the namespaces. If an attribute exists but cannot be used
+/// (`EIO`, more than 4 KiB, invalid text), the reader also adds a remark with path, value and
+/// remedy. Get the remarks with [`Sysfs::take_remarks`].
 ///
 /// ```
 /// use device_info::Sysfs;
@@ -98,7 +98,8 @@ impl Sysfs {
         }
     }
 
-    /// Returns the value, or `None` on a failure. Adds a remark unless the attribute is absent.
+    /// Returns the value, or `None` on a failure. Adds a remark for the failure, but not for an
+    /// absent attribute.
     pub(crate) fn known<T>(&self, read: Result<T, AttributeError>) -> Option<T> {
         match read {
             Ok(value) => Some(value),

@@ -12,7 +12,7 @@ use std::cell::RefCell;
 use crate::{Capture, PciFunction, Sysfs};
 
 /// A machine in a temporary directory. The directory stays until the test's thread ends, so that a
-/// function of the machine can outlive this value.
+/// `PciFunction` of the machine can outlive this value.
 pub(crate) struct Machine {
     pub(crate) sysfs: Sysfs,
 }

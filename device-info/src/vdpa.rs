@@ -46,9 +46,10 @@ impl Sysfs {
             .collect()
     }
 
-    /// Returns the vDPA devices directly below a device. Reads a link on the vDPA bus only if its
-    /// name also occurs in the device's directory, so that the number of system calls does not grow
-    /// with the number of the node's vDPA devices.
+    /// Returns the vDPA devices directly below `parent`. Each of them has an entry in the directory
+    /// of `parent`, with the same name as on the vDPA bus. So this method compares the names, and
+    /// reads only the links of names that match. The number of system calls then does not grow with
+    /// the number of all vDPA devices of the node.
     pub(crate) fn vdpa_devices_below(&self, parent: &Entry) -> Vec<VdpaDevice> {
         let on_bus = self.names(DEVICES);
         if on_bus.is_empty() {
@@ -101,8 +102,8 @@ impl VdpaDevice {
     /// Returns the virtio device that `virtio_vdpa` created for this device: `virtio3`.
     ///
     /// For a software device, the virtio device is in this device's directory. For a device of a
-    /// PCI function, it is in the function's directory. If several virtio or vDPA devices there
-    /// could match, returns `None`.
+    /// PCI function, the virtio device is in the function's directory. Returns `None` if that
+    /// directory has several virtio devices, or another vDPA device that uses `virtio_vdpa`.
     #[must_use]
     pub fn virtio_device(&self) -> Option<String> {
         (self.driver()? == VdpaDriver::Virtio).then_some(())?;
@@ -111,7 +112,7 @@ impl VdpaDevice {
         }
         let (_, function) = self.0.pci_ancestor()?;
         let beside = only(virtio_names(&function))?;
-        // With several vDPA devices, the virtio device could belong to any of them.
+        // Another vDPA device of the function could be the owner of this virtio device.
         let rivals = self.0.sysfs().vdpa_devices_below(&function);
         let alone = rivals
             .iter()
@@ -119,9 +120,10 @@ impl VdpaDevice {
         alone.then_some(beside)
     }
 
-    /// Returns the path at which programs open the device (`DEVINFO 1.1.0 §3.1.4.3`):
-    /// `/dev/vhost-vdpa-0` or `/sys/bus/virtio/devices/virtio3`. A device node in `/dev` must have
-    /// the major and minor number that sysfs shows.
+    /// Returns the path of the device (`DEVINFO 1.1.0 §3.1.4.3`), such as `/dev/vhost-vdpa-0` for
+    /// `vhost` and `/sys/bus/virtio/devices/virtio3` for `virtio`. For `vhost`, returns `None` if
+    /// the device node in `/dev` is missing, or does not have the major and minor number that sysfs
+    /// shows.
     #[must_use]
     pub fn path(&self) -> Option<String> {
         match self.driver()? {
@@ -141,7 +143,8 @@ impl VdpaDevice {
         }
     }
 
-    /// Returns the network interface in this network namespace, if the device is on `virtio_vdpa`.
+    /// Returns the network interface in this network namespace. Only a device that is bound to
+    /// `virtio_vdpa` can have one.
     #[must_use]
     pub fn netdev(&self) -> Option<String> {
         let virtio = self.virtio_device()?;

@@ -39,9 +39,9 @@ struct Attached {
 }
 
 impl AttachedSandboxes {
-    /// Records the report of a call, and compares the reported sandbox with its pod in `pods`.
-    /// Returns how long the annotation had differed from the attachments before the report.
-    /// Returns `None` if it had not differed, or if the sandbox is detached.
+    /// Records the report of a call, and compares the reported sandbox with its pod in `pods`. If
+    /// the annotation differed from the attachments before the report, returns for how long.
+    /// Returns `None` otherwise, and for a detached sandbox.
     pub(super) fn report(
         &self,
         sandbox: SandboxNetworks,
@@ -54,7 +54,8 @@ impl AttachedSandboxes {
             return None;
         };
         if attached.len() >= MOST && !attached.contains_key(&key) {
-            // The next STATUS sends a new list, without the sandboxes that are detached by then.
+            // Some of these sandboxes may be gone without a report. So forget all of them. The next
+            // STATUS sends the list of those that still exist.
             attached.clear();
             self.is_listed.set(false);
         }
@@ -80,7 +81,7 @@ impl AttachedSandboxes {
         pods: &ObjectCache<PodView>,
     ) {
         for sandbox in list {
-            // A report is newer than the list, so the list does not replace it.
+            // Keep a sandbox that a call has reported, because the report is newer than the list.
             let key = (sandbox.container.clone(), sandbox.ifname.clone());
             if self.attached.borrow().contains_key(&key) {
                 continue;
@@ -106,9 +107,10 @@ impl AttachedSandboxes {
         }
     }
 
-    /// Forgets the sandboxes of a deleted pod, because no call reports a sandbox that a GC detaches
-    /// or whose DEL is killed. Keeps the sandboxes of a new pod with the same name. If the runtime
-    /// passes no UID, the agent cannot tell the two pods apart, so it keeps the sandbox.
+    /// Forgets the sandboxes of a deleted pod. This is necessary because some sandboxes end without
+    /// a report: a GC does not report the sandboxes that it detaches, and a DEL that is killed
+    /// reports nothing. Keeps the sandboxes of a new pod with the same name. Also keeps a sandbox
+    /// for which the runtime passed no UID, because that sandbox may belong to the new pod.
     pub(super) fn forget(&self, object: &ObjectRef, deleted: &PodView) {
         let is_deleted = |it: &Attached| {
             let uid = it.pod.uid.as_deref();
@@ -117,8 +119,8 @@ impl AttachedSandboxes {
         self.attached.borrow_mut().retain(|_, it| !is_deleted(it));
     }
 
-    /// Adds to an answer the sandboxes whose pods have a changed annotation, and whether the agent
-    /// needs the list of all sandboxes.
+    /// Adds to an answer the sandboxes whose pods have a changed annotation, and sets in the answer
+    /// whether the agent needs the list of all sandboxes.
     pub(super) fn complete(&self, answer: &mut Answer) {
         answer.wants_sandboxes = !self.is_listed.get();
         let attached = self.attached.borrow();
@@ -182,7 +184,7 @@ mod tests {
         }
     }
 
-    /// The pods of the node: one pod with this annotation.
+    /// The node's only pod, `demo/web`, with the annotation `networks`.
     fn pods(networks: &str) -> ObjectCache<PodView> {
         let pods = ObjectCache::default();
         pods.put("demo/web".parse().unwrap(), Some(pod("u1", networks)));

@@ -130,13 +130,14 @@ impl<T: Cacheable> ObjectCache<T> {
         self.held.borrow().is_cut
     }
 
-    /// Whether the watch has ever completed a list, or the API server does not serve the objects.
+    /// Whether the watch has listed the objects at least once, or the API server does not serve
+    /// objects of this kind.
     pub(super) fn is_synced(&self) -> bool {
         self.heard.get().is_some()
     }
 
-    /// Returns the time at which the watch last listed the objects or reported an event, or the API
-    /// server last answered that it does not serve the objects.
+    /// Returns when the agent last heard about the objects from the API server: a list, an event of
+    /// the watch, or the answer that the API server does not serve objects of this kind.
     pub(super) fn heard(&self) -> Option<Instant> {
         self.heard.get()
     }

@@ -44,11 +44,11 @@ impl ApiConnection {
 
     /// Reads the credentials every [`FRESH_FOR`] and never returns. Kubelet replaces the token well
     /// before it expires, and also updates the file of certificate authorities. If the API server
-    /// still refuses the credentials, [`ApiConnection::renew`] reads them again.
+    /// refuses the credentials before the next read, [`ApiConnection::renew`] reads them again.
     pub(super) async fn keep_fresh(self: Rc<Self>) {
         loop {
             tokio::time::sleep(FRESH_FOR).await;
-            // A failure matters only once the API server refuses the current credentials.
+            // Ignore a failed read, because the current credentials may still be valid.
             if let Ok(server) = open(self.kubeconfig.as_deref(), &self.node).await
                 && !server.has_credentials_of(&self.server())
             {

@@ -1,10 +1,11 @@
 //! The cache of the definitions that pods of this node select, within a memory budget.
 //!
-//! The agent reads a definition when a new pod selects it, or when a question needs it and the
-//! cache does not have it. The cache keeps the definition until the watch reports a change or is
-//! lost, or until the budget is exhausted. The agent watches only the metadata of definitions, from
-//! the current resource version on. To begin the watch, the agent needs only the version of the
-//! list, not its objects. So the cost of the watch does not depend on the number of definitions.
+//! The agent reads a definition when a new pod selects it. It also reads a definition when a
+//! question of the plugin needs it and the cache does not have it. The cache keeps the definition
+//! until the watch reports a change or is lost, or until the budget is exhausted. The agent watches
+//! only the metadata of definitions, from the current resource version on. To begin the watch, the
+//! agent needs only the version of the list, not its objects. So the cost of the watch does not
+//! depend on the number of definitions.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -108,8 +109,8 @@ impl DefinitionCache {
         self.heard.get()
     }
 
-    /// Returns the pending read of a definition, or adds one. Questions that need the definition at
-    /// the same time share the read.
+    /// Returns the pending read of a definition. If there is none, adds a pending read. Questions
+    /// that need the definition at the same time share the read.
     pub(super) fn reading(&self, object: &ObjectRef) -> Reading {
         let mut readings = self.readings.borrow_mut();
         Rc::clone(readings.entry(object.clone()).or_default())

@@ -37,7 +37,8 @@ impl DeviceUsage {
         self.changed.notify_one();
     }
 
-    /// Reads the numbers again when they are out of date and a page has shown them. Never returns.
+    /// Reads the numbers, waits until they are out of date and a metrics page has shown them, and
+    /// starts again. Never returns.
     pub(super) async fn run(self: Rc<Self>, knowledge: Rc<Knowledge>) {
         loop {
             let devices = knowledge.devices().await;

@@ -21,7 +21,8 @@ pub enum AgentError {
     /// The agent cannot start its event loop or a thread, or cannot handle a signal.
     #[error("the agent cannot run: {0}; raise the agent's limits of open files and of processes")]
     Runtime(#[source] io::Error),
-    /// The directory of owed writes (to the API server) cannot be created or used.
+    /// The agent cannot create or use the directory that keeps statuses and events until the API
+    /// server has them.
     #[error("{path}: {source}; mount it writable, make root its owner, and start the agent again")]
     Directory {
         /// The directory.
@@ -45,7 +46,8 @@ pub enum AgentError {
 /// Why the agent cannot give up its capabilities.
 #[derive(Debug, thiserror::Error)]
 pub enum PrivilegeError {
-    /// `no_new_privs` cannot be set, so a program could regain capabilities.
+    /// `no_new_privs` cannot be set, so a program that the process executes could regain
+    /// capabilities.
     #[error(transparent)]
     NoNewPrivileges(#[from] Errno),
     /// A capability set cannot be read or changed.

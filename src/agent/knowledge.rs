@@ -24,8 +24,8 @@ use crate::npwg::{Dialect, ObjectRef};
 
 /// The limit of the memory for the definitions in all pending answers, in KiB.
 const ROOM: usize = 1024;
-/// How many definitions the agent copies from its cache at the same time if they do not fit in
-/// [`ROOM`].
+/// How many definitions from the cache the agent may copy and send at the same time, each in a
+/// separate message, if they do not fit in [`ROOM`].
 const COPIES: usize = 8;
 /// The default socket of kubelet's pod-resources API, used until a question names a socket.
 const KUBELET: &str = "/var/lib/kubelet/pod-resources/kubelet.sock";
@@ -103,7 +103,8 @@ impl Knowledge {
     /// Asks kubelet for the devices of this node. `None` if the request fails.
     pub(super) async fn devices(&self) -> Option<Vec<Usage>> {
         let kept = self.kubelet.borrow().clone();
-        // Only a question names the configured socket. Before the first question, try the default.
+        // The agent learns the configured socket from questions. Before the first question, try
+        // the default socket.
         let kubelet = kept.unwrap_or_else(|| Rc::new(PodResources::at(Path::new(KUBELET))));
         kubelet.usage().await.ok()
     }
@@ -179,7 +180,8 @@ impl Knowledge {
         outcome.clone().map(|(known, _)| known)
     }
 
-    /// Reads the text of a definition of at most `most` bytes from the API server.
+    /// Reads the text of a definition from the API server. Fails with [`LookupError::TooLong`] if
+    /// the text has more than `most` bytes.
     pub(super) async fn text(
         &self,
         object: &ObjectRef,

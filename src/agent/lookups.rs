@@ -1,4 +1,5 @@
-//! The look-ups for one question of a plugin, and a limit on the memory of the answer.
+//! The look-ups for one question (a request of a plugin to the agent), and a limit on the memory of
+//! the answer.
 //!
 //! The NetworkAttachmentDefinitions (definitions) in all pending answers share a limited amount of
 //! memory (`ROOM` in `knowledge.rs`). If a definition does not fit, the agent sends it in a
@@ -67,8 +68,9 @@ impl<'a, 's> QuestionLookups<'a, 's> {
         true
     }
 
-    /// Sends a definition from the cache in a separate message. Does not wait for the turn of
-    /// `read_and_send`, so that a pod with long definitions does not delay other pods.
+    /// Sends a definition from the cache in a separate message. Does not wait while another
+    /// question is in `read_and_send`, so that a pod with long definitions does not delay other
+    /// pods.
     async fn send_cached(
         &self,
         object: &ObjectRef,
@@ -127,8 +129,8 @@ impl Lookup for QuestionLookups<'_, '_> {
         let turn = self.knowledge.pod_turns.acquire().await;
         let fetched = self.knowledge.current_pod(namespace, name).await;
         if matches!(&fetched, Ok(Some(view)) if view.is_long()) {
-            // The answer contains the pod's annotations too, so keep the permit until the agent has
-            // sent the answer.
+            // The answer contains the annotations of the long pod, so keep the permit until the
+            // agent has sent the answer.
             self.taken.borrow_mut().extend(turn);
         }
         fetched

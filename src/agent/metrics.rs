@@ -66,8 +66,8 @@ impl Metrics {
         );
         // 50 µs to 1.6 s.
         let answer_times = Histogram::new(exponential_buckets(0.000_05, 2.0, 16));
-        // 0.125 s to 17 minutes. A STATUS call starts the change of a pod's networks, and the
-        // runtime calls STATUS every few seconds.
+        // 0.125 s to 17 minutes. A change starts only at the next STATUS, and the retry of a failed
+        // change may wait for 5 minutes.
         let changes = Histogram::new(exponential_buckets(0.125, 2.0, 14));
         Metrics {
             questions: add(ours, "questions", "Questions that the plugin asked"),
@@ -156,7 +156,7 @@ impl Metrics {
         self.doctor.ran(examination);
     }
 
-    /// Sets the state of the installation. Only the series of the current state exists.
+    /// Sets the state of the installation. Removes the series of the previous state.
     pub(super) fn installation(&self, state: &str) {
         self.installation.clear();
         set(&self.installation, [("state", label(state))], 1);
@@ -198,7 +198,7 @@ impl Metrics {
         count(&self.lookups, lookup);
     }
 
-    /// Counts an attempt to publish by outcome: `told` if the agent wrote the publication,
+    /// Counts an attempt to publish, with its outcome: `told` if the agent wrote the publication,
     /// `pod_gone` if its pod no longer exists, and `failed` if the publication is still owed.
     pub(super) fn published(&self, outcome: &'static str) {
         count(&self.publications, [("outcome", outcome.into())]);

@@ -14,7 +14,7 @@ use super::pause::Pause;
 use crate::cluster::api::{EventContext, create_node_event};
 use crate::cluster::{Event, Installation, InstallationState, owed_writes};
 
-/// The most events that wait for the API server. A further event replaces the oldest.
+/// The maximum number of events that wait for the API server. A further event replaces the oldest.
 const MOST: usize = 16;
 /// The longest pause after repeated failures.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
@@ -37,7 +37,8 @@ impl NodeEvents {
         self.wake.notify_one();
     }
 
-    /// Queues an event about the installation if the installation has a new state.
+    /// Queues an event about the installation if the installer reports a new state or a new reason.
+    /// Ignores a state that this release does not know.
     pub(super) fn installation(&self, installation: &Installation) {
         let message = installation.message.as_str();
         let state = InstallationState::named(&installation.state);
@@ -75,7 +76,7 @@ impl NodeEvents {
                     tokio::time::sleep(pause.lengthen(LONGEST_PAUSE, least)).await;
                     continue;
                 }
-                // The API server would refuse a retry too.
+                // Drop the event, because the API server would refuse a retry too.
                 Err(error) => warn!("cannot create an event about the node: {error}"),
                 Ok(()) => {}
             }

@@ -1,5 +1,5 @@
-//! The owed writes by pod: the statuses and events that the API server does not have yet. Plugins
-//! leave them as files in a directory.
+//! The owed writes of each pod: the statuses and events that the API server does not have yet.
+//! Plugins leave the owed writes as files in a directory.
 //!
 //! The agent keeps only the name of each file in memory, because the directory may contain more
 //! than fits into memory. The agent reads one file at a time.
@@ -15,11 +15,12 @@ use tracing::warn;
 use crate::cluster::owed_writes::OwedWrite;
 use crate::cluster::{OwedWrites, PodName, Publication};
 
-/// The limit of the publications in memory, in bytes. Plugins send the agent only publications
-/// that they cannot write to disk.
+/// The limit of the publications in memory, in bytes. A plugin sends a publication to the agent
+/// only if the plugin cannot write the publication to disk.
 const MAX_IN_MEMORY: usize = 4 << 20;
 
-/// The key that sorts files by age: whether the file is from this boot, then the file name.
+/// The key that sorts files by age. The first field is whether the file is from this boot. The
+/// second field is the file name, which begins with the time since boot.
 type Order = (bool, String);
 
 /// The owed writes.
@@ -73,8 +74,8 @@ impl OwedByPod {
         }
     }
 
-    /// Lists the directory and reads the new files. Renames files that it cannot read. Other tasks
-    /// may run between two files.
+    /// Lists the directory and reads the new files. Renames a file that cannot be read. Lets other
+    /// tasks of the agent run before each file.
     ///
     /// # Errors
     /// If another process removed the directory from the node while the agent's container mounts
@@ -185,7 +186,8 @@ impl OwedByPod {
         })
     }
 
-    /// Drops a publication that the agent has written, or whose pod is gone.
+    /// Removes the files of a publication that the agent has written or whose pod is gone, and
+    /// drops the publication from memory.
     pub(super) fn made(&self, due: &DuePublication) {
         let pod = due.publication.pod();
         let mut memory = self.in_memory.borrow_mut();

@@ -36,8 +36,8 @@ impl Pause {
         self.asked_until.set(None);
     }
 
-    /// Ends the pause, unless the API server asked for a pause that still lasts. Returns whether
-    /// the pause has ended.
+    /// Ends the pause and returns `true`. While a pause that the API server asked for lasts,
+    /// changes nothing and returns `false`.
     pub(super) fn cut_short(&self) -> bool {
         let is_asked = self.asked_until.get().is_some_and(|it| it > Instant::now());
         if !is_asked {
@@ -46,10 +46,11 @@ impl Pause {
         !is_asked
     }
 
-    /// Begins the next pause and returns its length. The pause lasts at least `least`, the time
-    /// that the API server asks for. A failure during a pause does not double the pause. Lengthens
-    /// each pause by a random part of up to a quarter. Otherwise, nodes that lose the API server
-    /// together would also retry together.
+    /// Begins the next pause and returns its length. Each pause is twice as long as the previous
+    /// one, up to `longest`. If the previous pause still lasts, the length does not double. The
+    /// pause lasts at least `least`, the time that the API server asks for. A random time of up to
+    /// a quarter is added to each pause, so that nodes that lose the API server at the same moment
+    /// do not all retry at the same moment.
     pub(super) fn lengthen(&self, longest: Duration, least: Duration) -> Duration {
         let pause = match self.state.get() {
             None => FIRST,

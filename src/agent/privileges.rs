@@ -1,10 +1,12 @@
-//! Gives up the capabilities of the agent, which runs as root only because root owns its files.
+//! Gives up the agent's capabilities. The agent runs as root only because root owns the files that
+//! the agent uses.
 
 use caps::{CapSet, Capability};
 
 use super::PrivilegeError;
 
-/// Gives up every capability irrevocably, in every set that the process may change.
+/// Removes every capability from every capability set that the process may change. The process
+/// cannot regain the capabilities.
 ///
 /// Each thread has its own capabilities, so the caller must not have started another thread.
 ///

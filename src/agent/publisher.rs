@@ -1,5 +1,6 @@
 //! Publishes owed writes (the statuses and events that plugins left for the agent) as soon as
-//! possible. A repeated write changes nothing. No write goes to a later pod of the same name.
+//! possible. Publishing a write twice changes nothing. A later pod with the same name gets none of
+//! the writes for an earlier pod.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -22,9 +23,9 @@ use crate::cluster::{OwedWrites, PodName, Publication};
 /// For how many pods the agent publishes writes at the same time.
 const AT_ONCE: usize = 4;
 /// The longest interval between scans of the directory. A plugin that dies after it wrote a file
-/// does not wake the agent.
+/// does not wake the agent. Only a scan finds this file.
 const RESCAN: Duration = Duration::from_secs(15);
-/// The longest pause while the API server fails.
+/// The longest pause of all writes after the API server failed.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// The longest pause for a pod whose status or events the API server refuses.
 const LONGEST_POD_PAUSE: Duration = Duration::from_secs(300);

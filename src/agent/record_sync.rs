@@ -1,5 +1,4 @@
-//! Syncs the plugin's journal, its records of attachments, to disk, so that no call waits for the
-//! disk.
+//! Syncs the records of the journal to disk, so that no call of the plugin waits for the disk.
 //!
 //! A disk may be slow, so a separate thread syncs the records. The plugin sends a descriptor of
 //! each record, because the agent has no access to the records.
@@ -14,8 +13,8 @@ use tracing::warn;
 
 use super::AgentError;
 
-/// The most records that wait for the thread. The agent does not sync further records, and the
-/// kernel writes them to disk later.
+/// The maximum number of records that wait for the thread. The agent does not sync a record that
+/// arrives while this many records wait. The kernel writes such a record to disk later.
 const WAITING: usize = 256;
 
 /// Syncs records in the order in which they arrive.

@@ -106,7 +106,8 @@ impl PluginService {
         let mut patience = ARRIVAL;
         loop {
             let next = async {
-                // Wait once per connection: `doctor` asks many questions over one connection.
+                // Wait only once per connection, because `doctor` asks many questions over one
+                // connection.
                 if has_answer && !std::mem::replace(&mut has_waited, true) {
                     stream.readable().await.map_err(FrameError::Io)?;
                     tokio::time::sleep(LAST_STEPS).await;
@@ -206,8 +207,8 @@ impl PluginService {
     /// Answers a question and returns whether the agent could send the answer.
     async fn answer(&self, question: &Question, stream: &mut UnixStream) -> bool {
         let began = Instant::now();
-        // End the random wait that delays the watches, so that the cache can answer the next
-        // question about a pod.
+        // After a start, the agent waits for a random time before it starts its watches. End this
+        // wait, so that the cache can answer the next question about a pod.
         if question.pod.is_some() {
             self.knowledge.start.end();
         }
@@ -267,7 +268,7 @@ async fn receive(stream: &mut UnixStream) -> Result<(ToAgent, Option<OwnedFd>), 
     Ok((rest.map_err(late)??, record))
 }
 
-/// Reads the bytes that have arrived, and a descriptor if they carry one.
+/// Reads the bytes that have arrived, and the descriptor that arrived with them, if any.
 fn receive_with_descriptor(
     stream: &UnixStream,
     bytes: &mut [u8],
@@ -283,8 +284,8 @@ fn receive_with_descriptor(
     Ok((read, descriptor))
 }
 
-/// Sends a message, or a refusal if the message is too large. Returns whether the agent could send
-/// it within [`ARRIVAL`].
+/// Sends a message. If the message is too large, sends a refusal instead. Returns whether the agent
+/// could send one of them within [`ARRIVAL`].
 pub(super) async fn send(stream: &mut UnixStream, message: &FromAgent) -> bool {
     let frame = frame::encode(message, MAX_FROM_AGENT).or_else(|error| {
         let refusal =

@@ -1,4 +1,4 @@
-//! The socket for plugins, to which only root has access.
+//! The agent's socket, through which plugins ask the agent. Only root has access to the socket.
 
 use std::fs;
 use std::io;
@@ -17,8 +17,8 @@ use crate::regular_file::found;
 const TAKE_OVER: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// The bound socket. Dropping it removes the file of the socket, unless a new agent has replaced
-/// the file.
+/// The bound socket. Dropping this value removes the file of the socket. If a new agent has
+/// replaced the file, the file stays.
 #[derive(Debug)]
 pub(super) struct AgentSocket {
     /// The listener.
@@ -30,10 +30,11 @@ pub(super) struct AgentSocket {
 impl AgentSocket {
     /// Binds `path` with mode 0600, in a directory with mode 0700.
     ///
-    /// If other users have access to the directory, removes their access, or fails if the directory
-    /// contains other files too. Replaces the socket of a dead agent, and fails if any other file
-    /// is at `path`. If another agent listens on the socket, waits at most [`TAKE_OVER`] for that
-    /// agent to end.
+    /// If other users have access to the directory and the directory contains no other files,
+    /// removes that access. If such a directory contains other files, fails instead, because other
+    /// programs may need access to these files. Replaces the socket of a dead agent, and fails if
+    /// any other file is at `path`. If another agent listens on the socket, waits at most
+    /// [`TAKE_OVER`] for that agent to end.
     ///
     /// # Errors
     /// [`AgentError::Socket`].
@@ -152,7 +153,8 @@ mod tests {
         matches!(error, AgentError::Socket { source, .. } if is_expected(source))
     }
 
-    /// The directory `shared` is like `/run`, the directory of `--socket /run/agent.sock`.
+    /// The directory `shared` stands for `/run`. With `--socket /run/agent.sock`, the agent must
+    /// not change the mode of `/run`.
     #[test]
     fn an_open_directory_with_other_files_keeps_its_mode() {
         let dir = tempfile::tempdir().unwrap();

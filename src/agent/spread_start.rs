@@ -1,7 +1,7 @@
 //! The random wait before the agent's first requests.
 //!
-//! The agents of all nodes may start at the same time, for example after a power failure. Without a
-//! wait, all agents would list their objects in the same second.
+//! The agents of all nodes may start at the same time, for example after a power failure. Without
+//! the wait, all agents would send their list requests to the API server in the same second.
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -18,7 +18,7 @@ pub(super) struct SpreadStart {
 }
 
 impl SpreadStart {
-    /// Begins a wait of a random time of at most `longest`.
+    /// Begins a wait. The length of the wait is random, and at most `longest`.
     pub(super) fn within(longest: Duration) -> SpreadStart {
         SpreadStart {
             until: Instant::now() + longest.mul_f32(fastrand::f32()),

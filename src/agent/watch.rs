@@ -51,8 +51,8 @@ pub(super) trait WatchTarget {
     fn none_served(&self);
 }
 
-/// Watches the pods of this node and never returns. A list or an event ends the publisher's pause,
-/// because it shows that the API server answers.
+/// Watches the pods of this node and never returns. A list or an event shows that the API server
+/// answers, so it ends the publisher's pause.
 pub(super) async fn pods(
     knowledge: Rc<Knowledge>,
     publisher: Rc<Publisher>,
@@ -166,8 +166,9 @@ async fn watch(
     }
 }
 
-/// Watches until the API server ends the watch, which it does after at most five minutes. The watch
-/// begins at `version`, or if that is `None`, at the version that [`WatchTarget::begin`] returns.
+/// Watches until the API server ends the watch, which happens after at most five minutes. The watch
+/// begins at `version`. If `version` is `None`, the watch begins at the version that
+/// [`WatchTarget::begin`] returns.
 async fn once(
     server: &ApiServer,
     objects: &Objects,

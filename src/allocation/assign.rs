@@ -13,13 +13,15 @@ pub struct Wish<'a> {
     pub device: Option<&'a str>,
 }
 
-/// For each wish, returns a device, `None` if the network needs no device, or the reason why the
-/// network cannot get one. The wishes are in the order in which Jackfield attaches the networks.
+/// Returns one result for each wish: a device, `None` if the network needs no device, or the reason
+/// why the network cannot get a device. The wishes are in the order in which Jackfield attaches the
+/// networks.
 ///
-/// Wishes that name a device come first. Each of them gets its device if the pod has the device and
-/// no earlier wish got it. If the wish also names a resource, the device must belong to that
-/// resource. Each wish that names only a resource then gets the next free device of that resource.
-/// If a resource does not consist of devices, a wish for the resource gets no device.
+/// Wishes that name a device get their devices first. A wish gets the named device if the pod has
+/// that device and no earlier wish got that device. If the wish also names a resource, the device
+/// must belong to that resource. Each wish that names only a resource then gets the next free
+/// device of that resource. Some resources count something other than devices, such as bridges. A
+/// wish for such a resource gets no device.
 pub fn assign(
     allocation: &Allocation,
     wishes: &[Wish<'_>],
@@ -47,7 +49,7 @@ pub fn assign(
 }
 
 fn device(allocation: &Allocation, id: &str, resource: &str, origin: Origin) -> AllocatedDevice {
-    // The canonical spelling, since other plugins compare identifiers as texts.
+    // Use the canonical spelling, because other plugins compare identifiers as text.
     let id = canonical(id).into_owned();
     AllocatedDevice {
         claim: allocation.claimed.get(&id).cloned(),

@@ -1,9 +1,10 @@
 //! kubelet's own record of devices: `kubelet_internal_checkpoint`.
 //!
 //! The file is valid at any time, even while kubelet restarts and its pod-resources API returns
-//! empty lists. An entry of a deleted pod stays until the next allocation, so an entry belongs to a
-//! pod only if the UIDs are the same. kubelet replaces the file atomically. Jackfield does not
-//! verify the checksum, because kubelet computes it over the text form of Go structures.
+//! empty lists. kubelet keeps the entries of a deleted pod until it allocates devices again, and a
+//! new pod may have the same name. So an entry belongs to a pod only if the UIDs are the same.
+//! kubelet replaces the file atomically. Jackfield does not verify the checksum, because kubelet
+//! computes it over Go's text form of its structures, which Jackfield cannot reproduce.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
@@ -79,8 +80,8 @@ impl Checkpoint {
         })
     }
 
-    /// The devices of a pod by resource, in the order in which its networks get them. The
-    /// containers come in `order`, and the devices of a container in numeric order.
+    /// Returns the devices of a pod by resource, in the order in which its networks get them. The
+    /// containers come in `order`. The devices of each container come in numeric order.
     pub fn devices_of(&self, pod: &str, order: &[&str]) -> BTreeMap<String, Vec<String>> {
         let places = order.iter().rev().zip((0..order.len()).rev());
         let places: HashMap<&str, usize> = places.map(|(name, at)| (*name, at)).collect();
@@ -140,8 +141,8 @@ fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     T::deserialize(input).map(Some)
 }
 
-/// Reads the identifiers of devices. kubelet groups them by NUMA node. Before Kubernetes 1.20, it
-/// wrote one list. `null` means that there are none.
+/// Reads the identifiers of devices. kubelet groups the identifiers by NUMA node. Before Kubernetes
+/// 1.20, kubelet wrote a single list. `null` means that there are no devices.
 fn of_all_nodes<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<String>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]

@@ -1,7 +1,8 @@
-//! kubelet's own record of claims (DRA): the file `dra_manager_state`, in the parent of the
-//! checkpoint's directory.
+//! kubelet's own record of ResourceClaims (DRA): the file `dra_manager_state` in kubelet's
+//! directory, usually `/var/lib/kubelet`.
 //!
-//! Like the checkpoint and unlike the pod-resources API, the file identifies pods by UID.
+//! The file identifies pods by UID, as kubelet's checkpoint of devices does. The pod-resources API
+//! identifies them by name.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -42,7 +43,8 @@ struct Device {
     device_name: String,
 }
 
-/// The file. It is a JSON object that contains the claims as JSON in a string.
+/// The content of the file: a JSON object. Its key `Data` is a string, which contains the claims as
+/// JSON.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct File {
@@ -50,7 +52,8 @@ struct File {
 }
 
 impl Claims {
-    /// The path of kubelet's record of claims, from the path of kubelet's checkpoint.
+    /// Returns the path of kubelet's record of claims. `checkpoint` is the path of kubelet's
+    /// checkpoint of devices. The record is in the parent of the checkpoint's directory.
     pub(super) fn path(checkpoint: &Path) -> PathBuf {
         let root = checkpoint.parent().and_then(Path::parent);
         root.unwrap_or(Path::new("/")).join("dra_manager_state")

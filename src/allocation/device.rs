@@ -37,7 +37,8 @@ pub enum Origin {
     Manifest,
     /// kubelet's pod-resources API. kubelet's checkpoint also lists the device for this pod.
     PodResources,
-    /// kubelet's checkpoint alone.
+    /// kubelet's checkpoint alone. The pod-resources API does not list every device of this
+    /// resource that the checkpoint lists for this pod.
     Checkpoint,
     /// kubelet's pod-resources API for a claim, and the driver's ResourceSlice. kubelet's
     /// `dra_manager_state` lists the claim for this pod.

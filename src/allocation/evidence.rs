@@ -1,4 +1,5 @@
-//! The evidence on a pod's devices at one moment, and the verdict on each resource.
+//! What kubelet and the cluster say about a pod's devices at one moment (the evidence). From the
+//! evidence follows which devices of a resource the pod has (the verdict on the resource).
 
 mod claim_devices;
 mod index;
@@ -147,9 +148,9 @@ impl<'a> Evidence<'a> {
         Verdict::not_yet(missing)
     }
 
-    /// Returns all devices of the pod by resource, including resources that no definition names.
-    /// Returns a claim's device under the name of its driver if no resource is in the device's
-    /// ResourceSlice.
+    /// Returns all devices of the pod by resource, including resources that no definition names. If
+    /// the ResourceSlice of a claim's device names no resource, returns the device under the name
+    /// of its driver.
     pub(super) fn everything(&self) -> BTreeMap<String, Supply> {
         let of_plugins = self.own.keys().map(String::as_str);
         let names = of_plugins.chain(self.index.by_resource.keys().copied());
@@ -169,8 +170,9 @@ impl<'a> Evidence<'a> {
         all
     }
 
-    /// A remark if the checkpoint lists devices of the resource for this pod, and pod-resources
-    /// names any other device of the resource.
+    /// Returns a remark if pod-resources names a device of the resource that the checkpoint does
+    /// not list for this pod. Returns `None` if the checkpoint lists no device of the resource for
+    /// this pod.
     pub(super) fn remark(&self, resource: &str) -> Option<AllocationRemark> {
         let own = self.own.get(resource)?.iter();
         let own: HashSet<Cow<'_, str>> = own.map(|id| canonical(id)).collect();
@@ -202,8 +204,8 @@ impl<'a> Evidence<'a> {
 }
 
 /// The order of the containers, and thus of their devices: sidecars, app containers, containers
-/// that only kubelet names, and init containers that run to completion. Such init containers come
-/// last because kubelet reuses their devices.
+/// that only kubelet names, and init containers that run to completion. These init containers come
+/// last, because kubelet gives their devices to later containers too.
 fn order<'a>(sources: &Sources<'a>, pod_resources: Option<&'a PodDevices>) -> Vec<&'a str> {
     let own = || sources.pod.into_iter().flat_map(|pod| &pod.containers);
     let names: HashSet<&str> = own().map(|it| it.name.as_str()).collect();

@@ -13,7 +13,7 @@ use crate::kubelet::DynamicDevice;
 /// Why a network gets no device (code 104).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AssignError {
-    /// The pod has fewer devices of the resource than networks that want one.
+    /// More networks of the pod need a device of the resource than the pod has devices.
     #[error(
         "resource {resource}: {networks} of the pod's networks need a device each, but the pod has \
          {}; request more in a container's resources.limits or by a resource claim, or select \
@@ -23,7 +23,7 @@ pub enum AssignError {
     TooFew {
         /// The resource.
         resource: String,
-        /// How many networks want a device of the resource.
+        /// How many networks need a device of the resource.
         networks: usize,
         /// The pod's devices of the resource.
         devices: Vec<String>,
@@ -54,7 +54,7 @@ pub enum AssignError {
     /// The pod's devices of the resource are unknown.
     #[error("devices of resource {resource}: {cause}")]
     Unknown {
-        /// The resource, or the driver of devices without a resource.
+        /// The resource. If the devices belong to no resource, the name of their driver.
         resource: String,
         /// Why the devices are unknown.
         cause: Box<UnknownCause>,
@@ -76,7 +76,7 @@ fn counted(devices: &[String]) -> String {
 /// A `report` is the error line of the agent or of kubelet's client.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UnknownCause {
-    /// The call's deadline passed before Jackfield judged the devices.
+    /// The call's deadline passed before Jackfield checked the devices.
     #[error(
         "the call's deadline passed before Jackfield checked them; raise deadlines.add, or let the \
          pod use fewer resources"
@@ -111,8 +111,8 @@ pub enum UnknownCause {
         /// The answer of pod-resources.
         pod_resources: PodResourcesAnswer,
     },
-    /// kubelet's answer does not show whether the pod has devices. Contains the report if there is
-    /// no answer.
+    /// kubelet's answer does not show whether the pod has devices. Contains the report if the
+    /// request to kubelet failed.
     #[error(
         "cannot find out whether the pod has any: {}",
         .0.as_deref().unwrap_or("kubelet does not know the pod; look into kubelet's log")
@@ -121,7 +121,8 @@ pub enum UnknownCause {
     /// The pod has claims, but Jackfield did not ask kubelet about them.
     #[error("the pod has resource claims, but Jackfield did not ask kubelet about them")]
     ClaimsNotAsked,
-    /// kubelet names no device of the pod's claims. Contains the report if there is no answer.
+    /// kubelet names no device of the pod's claims. Contains the report if the request to kubelet
+    /// failed.
     #[error(
         "the pod has resource claims, but their devices are unknown: {}",
         .0.as_deref().unwrap_or("kubelet names none; look into kubelet's log")
@@ -150,7 +151,7 @@ pub enum UnknownCause {
     NoSlice {
         /// The device.
         device: Box<DynamicDevice>,
-        /// The report, if the slices could not be read.
+        /// The report about the ResourceSlices, if they could not be read.
         report: Option<String>,
     },
     /// The ResourceSlice of a claim's device has no identifier for the device.
@@ -201,7 +202,7 @@ fn in_pool(it: &DynamicDevice) -> String {
     )
 }
 
-/// The answer of kubelet's pod-resources API about a resource of a pod.
+/// What kubelet's pod-resources API answers about one resource of a pod.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PodResourcesAnswer {
     /// The answer names devices, but the checkpoint lists too few devices for this pod. The answer
@@ -216,10 +217,10 @@ pub enum PodResourcesAnswer {
     OtherPod {
         /// The devices.
         ids: Vec<String>,
-        /// The UID of a pod for which the checkpoint lists one of these devices, if there is one.
+        /// The UID for which the checkpoint lists one of these devices; `None` if it lists none.
         uid: Option<String>,
     },
-    /// There is no answer, for this reason.
+    /// The API did not answer, for this reason.
     #[error("{0}")]
     Failure(String),
     /// The answer has the pod, but no device of the resource.
@@ -259,7 +260,7 @@ pub enum CheckpointCause {
     /// A value has an unexpected type, or a required key is missing.
     #[error("is of an unknown version: {0}")]
     UnknownType(ParserError),
-    /// The file has neither of the documented keys.
+    /// The object `Data` in the file has neither of the two keys that kubelet writes.
     #[error(
         "is of an unknown version: its Data has neither PodDeviceEntries nor RegisteredDevices"
     )]
@@ -305,10 +306,11 @@ impl From<serde_json::Error> for CheckpointCause {
     }
 }
 
-/// A remark on the origin of a pod's devices.
+/// A remark about the sources that name a pod's devices.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AllocationRemark {
-    /// A part of the evidence is missing, because a request to kubelet or the cluster failed.
+    /// A request to kubelet or to the cluster failed, so Jackfield may not know every device of the
+    /// pod. Contains the report.
     #[error("{0}")]
     Failure(String),
     /// pod-resources names devices that kubelet's checkpoint does not list for the pod's UID.

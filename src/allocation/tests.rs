@@ -5,9 +5,10 @@ use super::claims::Claims;
 use super::*;
 use crate::kubelet::DynamicDevice;
 
-/// One pod with one VF.
+/// kubelet's checkpoint with one pod that has one VF.
 const ONE: &[u8] = include_bytes!("tests/checkpoint.json");
-/// The pod of [`ONE`] is deleted, but its entry still exists. Two other pods have been added.
+/// A later checkpoint. The pod of [`ONE`] has been deleted, but kubelet has kept the pod's entry.
+/// Two new pods have entries too.
 const AFTER_DELETE: &[u8] = include_bytes!("tests/checkpoint-after-delete.json");
 const DELETED: &str = "5fac4d5d-c6b3-4633-affe-85d5405ab3b9";
 const TWO_NICS: &str = "645641fa-cd52-4e36-bca9-62fe3b2d4119";

@@ -200,7 +200,7 @@ fn an_interface_gets_its_address_while_its_function_is_trusted() {
     assert_eq!(repairs(&trusted, &left(false)), ["trust on", address]);
 }
 
-/// An IPoIB interface with that queue pair and that GUID.
+/// An IPoIB interface whose hardware address contains this queue pair number and this GUID.
 fn ipoib(queue_pair: u8, guid: u8) -> DeviceState {
     let mut address = vec![0; 20];
     address[3] = queue_pair;

@@ -10,7 +10,7 @@ use crate::plugin::with_host;
 use crate::request::{Call, Request, RequestError};
 use crate::setup::conf::OurConf;
 
-/// Reads the file of `--conf`.
+/// Reads and parses the file that `--conf` names.
 pub(super) fn read_object(
     file: &Path,
     parse: impl Fn(&[u8]) -> Result<RawObject, JsonError>,

@@ -74,8 +74,8 @@ pub(super) fn devices(args: &DevicesArgs) -> Result<(), CommandError> {
 }
 
 /// Finds the pods that have devices, and the orphans: VFs that belong to no pod and have lost their
-/// interface. If this process cannot read the journal or enter network namespaces, prints a note
-/// and returns the rest, so that the command can still show the hardware.
+/// interface. Without access to the journal, this function finds neither. Without access to network
+/// namespaces, it finds no orphans. In both cases it prints a note, and the command shows the rest.
 fn usage(inventory: &Inventory, journal: &Journal) -> Usage {
     let users = match journal.device_users() {
         Ok(users) => users,

@@ -52,8 +52,8 @@ pub(super) fn given_node_name(given: Option<&str>) -> Option<String> {
     name.filter(|name| !name.is_empty())
 }
 
-/// Returns this node's name in the cluster. By default, returns the host's name in lower case, as
-/// kubelet does.
+/// Returns this node's name in the cluster. If neither `--node` nor `NODE_NAME` gives the name,
+/// returns the host's name in lower case, which is also kubelet's default.
 pub(super) fn node_name(given: Option<&str>) -> String {
     given_node_name(given).unwrap_or_else(|| host_name().to_lowercase())
 }

@@ -44,7 +44,7 @@ pub(super) enum CommandError {
          of this node, as namespace/name"
     )]
     NotAttached(ObjectRef),
-    /// A verb failed.
+    /// A CNI verb failed.
     #[error("{}", .0.in_full())]
     Verb(#[source] Box<Failure>),
     /// `install` or `uninstall` failed.

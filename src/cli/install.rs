@@ -49,7 +49,8 @@ impl PlaceArgs {
     }
 }
 
-/// Returns `cni_path`, or by default the directory of the CNI plugins as this process sees it.
+/// Returns `cni_path` if it is set. Otherwise returns the path at which this process finds the
+/// node's directory of CNI plugins.
 pub(super) fn programs(paths: &HostPaths, cni_path: Option<&String>) -> String {
     let bin_dir = || paths.here(&paths.bin_dir).display().to_string();
     cni_path.cloned().unwrap_or_else(bin_dir)

@@ -1,5 +1,6 @@
-//! `gc`, `status`: make the runtime's calls for the whole node. A runtime makes these calls only
-//! with a configuration of CNI 1.1.0. The commands accept a configuration of any version.
+//! The commands `gc` and `status`. They make the calls GC and STATUS, which are about the whole
+//! node. A runtime makes these calls only with a configuration of CNI 1.1.0. The commands accept a
+//! configuration of any version.
 
 use super::{ArgumentError, CommandError, NodeArgs, call, print};
 use crate::cni::ValidAttachment;

@@ -64,7 +64,7 @@ fn show(output: Output, status: &[StatusEntry]) -> Result<(), CommandError> {
     }
 }
 
-/// The table of a network-status; empty for an empty status.
+/// Returns the lines of the table for a network-status. Returns no lines for an empty status.
 pub(super) fn rows(status: &[StatusEntry]) -> Vec<String> {
     if status.is_empty() {
         return Vec::new();

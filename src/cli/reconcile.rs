@@ -1,6 +1,6 @@
-//! `reconcile`: changes the networks of running pods, so that they agree with the annotations. A
-//! STATUS call of the runtime starts the same changes. The command is for people, and for nodes
-//! whose runtime does not call STATUS.
+//! `reconcile`: gives running pods the networks that their annotations now select. A STATUS call of
+//! the runtime starts the same changes. The command is for people, and for nodes whose runtime does
+//! not call STATUS.
 
 use serde_json::{Value, json};
 
@@ -15,7 +15,8 @@ use crate::plan::NetworkPlace;
 use crate::plugin::{self, with_host};
 use crate::request::NodeConfig;
 
-/// In logs and metrics, other calls have the name of their CNI verb. A change has this name.
+/// The name under which logs and metrics list a change. They list every other call under its CNI
+/// verb.
 const VERB: &str = "RECONCILE";
 
 #[derive(Debug, clap::Args)]
@@ -77,9 +78,10 @@ pub(super) fn reconcile(args: &ReconcileArgs) -> Result<(), CommandError> {
     no_findings(!failed)
 }
 
-/// Runs `act` for a sandbox, with the request that the runtime made for its ADD. Passes each note
-/// of the call to `warn`, and reports the call to the agent. Does nothing if the journal has no
-/// record of the sandbox.
+/// Runs `act` for a sandbox. Builds the request from the node configuration `conf` and from the
+/// variables of the sandbox's ADD, which the journal has recorded. Passes each note of the call to
+/// `warn`, and reports the call to the agent. Does nothing if the journal has no record of the
+/// sandbox.
 ///
 /// # Errors
 /// The failure of `act` or of [`with_host`], or the reason why the request is invalid.

@@ -59,13 +59,13 @@ pub(super) fn change(args: &WorkerArgs) -> Result<(), CommandError> {
     let warn = |line: &str| config.log.warn(&place, line);
     let act = operation::change::change;
     let changed = reconcile::run(&journal, &args.key(), &path, conf, act, &warn);
-    // No process reads the exit code or stderr of this process.
+    // No process reads the exit code or stderr of this process, so also log the failure.
     changed.inspect_err(|failure| config.log.warn(&place, &failure.to_string()))?;
     Ok(())
 }
 
-/// Leaves the session of the runtime, so that no signal to that session ends this process, and
-/// reads the node configuration.
+/// Moves this process into a new session, so that signals to the runtime's process group do not end
+/// this process. Then reads the node configuration from stdin.
 fn read_conf() -> Result<RawObject, RequestError> {
     // This process is not a process group leader, so the call succeeds.
     let _ = rustix::process::setsid();

@@ -53,10 +53,10 @@ pub struct Agent {
     /// All connections. They stay open until [`Agent::close`] or the end of this process. Closing a
     /// connection would also close the descriptors that the agent sent over it, and this can block:
     /// a socket with SO_LINGER waits for its peer, and the kernel frees the blocks of a deleted
-    /// file one by one. When a process ends, the kernel does not wait for a lingering socket, but
-    /// still frees the file. So the agent can delay the end of a call that asks a question. This is
-    /// no new risk, because the agent can also delay such a call by not answering. A call that only
-    /// reports receives no descriptors.
+    /// file one by one. When a process ends, the kernel does not wait for a socket with SO_LINGER,
+    /// but still frees the blocks of the deleted file. So the agent can delay the end of a call
+    /// that asks a question. This is no new risk, because the agent can also delay such a call by
+    /// not answering. A call that asks no question receives no descriptors.
     opened: ManuallyDrop<RefCell<Vec<AgentConnection>>>,
     /// The connection over which the plugin sent its question. Reports at the end of the call use
     /// this connection too.
@@ -96,12 +96,12 @@ impl Agent {
         Ok(stream)
     }
 
-    /// Sends a message and reads the answer by `until`. Does not send the announced question again.
-    /// The connection stays open for later messages.
+    /// Sends a message and reads the answer by `until`. If the message is the announced question,
+    /// only reads the answer. The connection stays open for later messages.
     fn exchange(&self, message: &ToAgent, until: Instant) -> Result<FromAgent, ClusterError> {
         let announced = self.announced.borrow_mut().take();
-        // If a different question was announced, the first answer on its connection belongs to the
-        // announced question. The plugin closes this connection and uses a new one.
+        // If a different question was announced, the first answer on the connection of that
+        // question answers that question. Shut that connection down and use a new one.
         let stream = match announced {
             Some((announced, stream)) if announced == *message => stream,
             Some((_, stream)) => {
@@ -146,8 +146,8 @@ impl Agent {
     }
 
     /// Sends messages that have no answer, and the descriptor from `record`. Does not wait. If no
-    /// agent listens, the messages are lost. An agent that starts later finds the owed writes on
-    /// disk, but does not count this call.
+    /// agent listens, the messages are lost. An agent that starts later finds the publications on
+    /// disk, but does not learn the figures of this call.
     fn tell(&self, messages: &[ToAgent], record: &dyn Fn() -> Option<OwnedFd>) {
         let kept = self.stream.borrow_mut().take();
         let frames = messages
@@ -223,7 +223,8 @@ impl Cluster for Agent {
             let rest = sandboxes.split_off(sandboxes.len().min(MOST_SANDBOXES));
             let is_last = rest.is_empty();
             let list = std::mem::replace(&mut sandboxes, rest);
-            // If this fails, the agent asks for the list again when it answers the next STATUS.
+            // If the list cannot be sent, the agent asks for it again in its answer to the next
+            // STATUS.
             let Ok(stream) = self.send(&ToAgent::Sandboxes { list, is_last }, until) else {
                 return;
             };
@@ -282,9 +283,9 @@ impl Cluster for Agent {
     }
 
     fn withdraw(&self, removal: &Publication) {
-        // A node with a kubeconfig may have no agent. The plugin then drops the removal, and does
-        // not wait for the API server. The claim's status then lists the detached networks until
-        // the claim is deallocated.
+        // A node with a kubeconfig may have no agent. Without an agent, drop the removal, so that
+        // the call does not wait for the API server. The claim's status then lists the detached
+        // networks until the claim is deallocated.
         let has_agent = self.api.is_none() || self.open(Purpose::Telling).is_ok();
         if has_agent && self.owed.keep(removal).is_ok() {
             self.owes.set(true);
@@ -320,7 +321,7 @@ impl Cluster for Agent {
 }
 
 impl Drop for Agent {
-    /// Notifies the agent of owed writes, unless a report at the end of the call has done so.
+    /// Notifies the agent of publications on disk, if [`Cluster::over`] has not done so.
     fn drop(&mut self) {
         if self.owes.take() {
             self.tell(&[ToAgent::Owed], &|| None);

@@ -15,8 +15,8 @@ use crate::diagnostic::Problem;
 use crate::npwg::{Definition, ObjectRef, RESOURCE_NAME_ANNOTATION};
 use crate::request::{ClusterNetwork, NodeConfig};
 
-/// The most definitions that the catalog reads. Each definition may cost a search of `confDir`. The
-/// agent does not look up more definitions for one ADD.
+/// The most definitions that the catalog reads, because the catalog may have to search `confDir`
+/// for each definition. The agent does not look up more definitions for one ADD.
 const MAX_DEFINITIONS: usize = 256;
 
 /// The longest name of a resource, in bytes.
@@ -132,8 +132,8 @@ impl Catalog {
     }
 
     /// Returns the resources of the administrator's networks and of the `selected` networks,
-    /// without duplicates. Ignores other definitions, because an agent can add definitions that the
-    /// question did not name.
+    /// without duplicates. Ignores all other definitions, because the agent's answer can contain
+    /// definitions that the question did not name.
     pub fn resources(&self, selected: &[ObjectRef]) -> Vec<&str> {
         let selected: HashSet<&ObjectRef> = selected.iter().collect();
         let defaults = self.defaults.iter().map(|(_, found)| found);
@@ -185,8 +185,8 @@ impl Finder<'_> {
     /// Finds a network by its name in `clusterNetwork` or `defaultNetworks`. An absolute path names
     /// a file, or a directory whose first configuration is used. Any other name refers to a
     /// configuration in `confDir`, or else to a definition. Multus looks for the definition first.
-    /// Jackfield does not, because a definition must not replace a configuration that the
-    /// administrator has put on disk.
+    /// Jackfield looks in `confDir` first, because a definition must not replace a configuration
+    /// that the administrator has put on disk.
     fn named(&self, name: &str) -> Result<Network, NetworkError> {
         let path = Path::new(name);
         if path.is_absolute() {
@@ -201,7 +201,8 @@ impl Finder<'_> {
             Some((object, found))
         });
         match (defined, self.on_disk(name)?) {
-            // A definition without a configuration adds its resource to the network on disk.
+            // `defined` takes the configuration from disk if the definition has none, and adds the
+            // definition's resource.
             (Some((object, definition)), on_disk)
                 if on_disk.is_none() || definition.config.is_none() =>
             {
@@ -212,10 +213,12 @@ impl Finder<'_> {
         }
     }
 
-    /// Finds the plugins that run for every pod in addition to its networks. As in Multus, if
-    /// `clusterNetwork` is the absolute path of a file, their folder is beside this file. If
-    /// `clusterNetwork` is the absolute path of a directory, their folder is in this directory.
-    /// Otherwise, their folder is in `confDir`.
+    /// Finds the plugins of `auxiliaryCNIChainName`, which run for every pod after its networks.
+    /// The key names the folder of these plugins. As in Multus, the place of the folder depends on
+    /// `clusterNetwork`:
+    /// - If `clusterNetwork` is the absolute path of a file, the folder is beside the file.
+    /// - If `clusterNetwork` is the absolute path of a directory, the folder is in the directory.
+    /// - Otherwise, the folder is in `confDir`.
     fn auxiliary(&self) -> Option<Result<Network, NetworkError>> {
         let name = self.config.auxiliary_chain.as_ref()?;
         let cluster = match &self.config.cluster_network {

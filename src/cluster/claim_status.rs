@@ -22,8 +22,8 @@ pub struct ClaimedDevice {
     pub device: String,
 }
 
-/// One claim, with those of its devices on which a pod has interfaces. The list `devices` is empty
-/// after the pod is detached from all of them.
+/// The status of one claim for one pod. When the pod has no more interfaces on the claim's devices,
+/// `devices` is empty, and the agent removes the pod's entries from the claim.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClaimStatus {
     /// The name of the claim, which is in the pod's namespace.
@@ -42,8 +42,8 @@ pub struct DeviceStatus {
     pub pool: String,
     /// The device's name in the pool.
     pub device: String,
-    /// The ID of the claim's share, if several claims share the device. The plugin does not know
-    /// this ID. The agent takes the ID from the claim's allocation.
+    /// The ID of the claim's share of the device, if several claims share the device. The plugin
+    /// leaves this field empty. The agent copies the ID from the claim's allocation.
     #[serde(rename = "shareID", skip_serializing_if = "Option::is_none")]
     pub share_id: Option<String>,
     /// The interface on the device.
@@ -84,7 +84,8 @@ impl NetworkData {
 }
 
 impl ClaimStatus {
-    /// Groups devices by claim. A device without [`NetworkData`] adds its claim, but no entry.
+    /// Groups devices by claim. A device without [`NetworkData`] gets no entry in the status of its
+    /// claim. So a [`ClaimStatus`] may have no devices.
     pub fn group(
         devices: impl IntoIterator<Item = (ClaimedDevice, Option<NetworkData>)>,
     ) -> Vec<ClaimStatus> {

@@ -24,7 +24,7 @@ const MAX_FILE: u64 = 2 << 20;
 pub struct OnDisk {
     /// The file.
     pub path: PathBuf,
-    /// Its text.
+    /// The text of the file.
     pub text: String,
 }
 
@@ -73,12 +73,12 @@ pub fn read(path: &Path) -> Result<OnDisk, ConfDirError> {
 }
 
 /// Appends the plugins of a list's sibling folder to the list, unless the list sets
-/// `loadOnlyInlinedPlugins` to true (CNI 1.1.0 §1). The folder is beside the list and has the
-/// network's name. Each `.conf` file in the folder contains a plugin.
+/// `loadOnlyInlinedPlugins` to true (CNI 1.1.0 §1). The folder is in the same directory as the list
+/// and has the network's name. Each `.conf` file in the folder contains a plugin.
 ///
-/// A file without the key `type` is a list. A file with a list's ending and the key `plugins` is a
-/// list even if it has the key `type`. This function then removes `type`. Any other configuration
-/// stays unchanged.
+/// A configuration without the key `type` is a list. A configuration with the key `type` is a list
+/// only if it has the key `plugins` and its file has the ending of a list. From such a list, this
+/// function removes the key `type`. Any other configuration stays unchanged.
 ///
 /// # Errors
 /// When the folder exists but cannot be read, or when a `.conf` file in it cannot be read or is not
@@ -121,8 +121,9 @@ pub fn with_sibling_plugins(found: OnDisk) -> Result<OnDisk, ConfDirError> {
     })
 }
 
-/// Reads the plugins of the auxiliary chain `name` from the folder `dir/name`, and returns them as
-/// one list in the CNI version `version`; `None` when the folder is missing or has no plugins.
+/// Reads the auxiliary chain `name`: the additional plugins for every pod
+/// (`auxiliaryCNIChainName`), which are in the folder `dir/name`. Returns the plugins as one list
+/// in the CNI version `version`; `None` when the folder is missing or has no plugins.
 ///
 /// # Errors
 /// As [`with_sibling_plugins`].

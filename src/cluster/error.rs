@@ -33,9 +33,9 @@ pub enum ClusterError {
         /// The cause.
         source: io::Error,
     },
-    /// The pod of this name has more containers or requests than an answer may have.
+    /// The pod of this name has more containers or device requests than an answer may contain.
     ManyContainers(String),
-    /// The cluster has a pod of that name with a different UID.
+    /// The cluster has a pod of the requested name, but with a different UID.
     OtherPod {
         /// Namespace and name.
         pod: String,
@@ -55,8 +55,8 @@ pub enum ClusterError {
     },
     /// A request to the API server failed.
     Api(#[from] ApiError),
-    /// The API server did not accept an event. Nothing retries the event. If the publication
-    /// also has a status, the agent has written the status, unless it was too long to write.
+    /// The API server did not accept an event. Nothing retries the event. This error says nothing
+    /// about the pod's status, which is written before the events.
     Event(#[source] ApiError),
     /// The agent behind this socket did not fulfil a request.
     Agent(PathBuf, #[source] AgentProblem),
@@ -90,7 +90,7 @@ pub enum AgentProblem {
     /// The answer did not arrive by the deadline.
     #[error("no answer in time")]
     Late,
-    /// A system call failed for any other reason.
+    /// A system call failed for a reason that no other variant describes.
     #[error("{0}")]
     Io(#[source] io::Error),
     /// This user, who is not root, listens on the socket.
@@ -129,7 +129,7 @@ impl From<FrameError> for AgentProblem {
 }
 
 impl AgentProblem {
-    /// Whether the agent did not answer at all. A retry may then succeed.
+    /// Whether the agent gave no answer at all. In that case, a retry may succeed.
     fn is_absence(&self) -> bool {
         use AgentProblem::{Closed, Io, Late, NoListener, NotSocket};
         matches!(self, NoListener | NotSocket | Closed | Late | Io(_))

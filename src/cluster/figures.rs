@@ -1,9 +1,9 @@
-//! The figures of one call of the plugin: its outcome, times and counts. The agent adds them to its
-//! metrics after the call.
+//! The figures of one call of the plugin: its outcome, times and counts. The agent adds the figures
+//! to its metrics after the call.
 //!
 //! The plugin keeps no counters, because it runs for only milliseconds. Plugin and agent may be
-//! from different releases. So verbs, phases and checks are text. The agent also counts words that
-//! its own release does not define.
+//! from different releases. So the names of verbs, phases and checks are text. The agent also
+//! counts verbs, phases and checks that its own release does not know.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::SandboxNetworks;
 use crate::bounded;
 
-/// The name of a verb, a phase or a check of this release or of another release.
+/// The name of a verb, a phase or a check, which another release may have defined.
 type Word = Cow<'static, str>;
 
 /// One call.
@@ -46,8 +46,8 @@ pub struct Figures {
     /// The sandbox that the call attached, changed or detached, if it succeeded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<SandboxNetworks>,
-    /// For how many seconds the agent had not answered before this call. Only the first call that
-    /// reaches the agent again sets this number.
+    /// How many seconds the agent was absent before it answered this call. Only the first call that
+    /// the agent answers after an absence sets this number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_silent: Option<u64>,
 }
@@ -69,7 +69,7 @@ pub struct OnRecord {
 pub struct PhaseFigure {
     /// [`Phase::as_str`].
     pub phase: Word,
-    /// In microseconds.
+    /// The time that all parts of the phase took, in microseconds.
     pub took: u64,
 }
 
@@ -78,7 +78,7 @@ pub struct PhaseFigure {
 pub struct NetworkFigure {
     /// `namespace/definition`, or the cluster network's CNI name.
     pub network: String,
-    /// Whether no usable definition of that name is known. Pods may name networks that do not
+    /// True if the definition does not exist or is not usable. Pods may name networks that do not
     /// exist.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_unknown: bool,
@@ -95,7 +95,7 @@ pub struct PluginFigure {
     pub verb: Word,
     /// Whether the plugin succeeded.
     pub done: bool,
-    /// In microseconds.
+    /// The time that the call took, in microseconds.
     pub took: u64,
 }
 
@@ -108,7 +108,7 @@ pub struct Examination {
     pub checks: Vec<CheckFigure>,
 }
 
-/// The most checks in one report.
+/// The maximum number of checks in one report.
 const MOST_CHECKS: usize = 64;
 
 /// The findings of one check.

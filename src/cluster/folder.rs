@@ -119,8 +119,8 @@ impl Cluster for Folder {
     }
 
     /// Lists the pods in the folder as pods of `node`. Omits pods that use the host's network.
-    /// Always lists the definitions too. Answers to later questions come from the manifests that
-    /// this census has read.
+    /// Lists the definitions even if the caller does not ask for them. Answers to later questions
+    /// come from the manifests that the first census has read.
     fn census(&self, node: &str, _: bool) -> Result<Census, ClusterError> {
         let manifests = Manifests::read(&self.path, Instant::now() + CENSUS_WITHIN)?;
         let mut census = Census {
@@ -146,7 +146,7 @@ impl Cluster for Folder {
                 }
             }
         }
-        // Does nothing after an earlier census: its manifests stay.
+        // If an earlier census has already stored its manifests, `set` fails and keeps them.
         let _ = self.of_census.set(manifests);
         Ok(census)
     }

@@ -4,10 +4,10 @@
 //! 'J' 'F' │ version, 2 bytes │ length, 4 bytes │ JSON of that length      (big-endian)
 //! ```
 //!
-//! The version covers both the frame and the meaning of the messages. It changes only when an older
-//! release would misinterpret a message. A release ignores keys that it does not know, and missing
-//! keys have defaults. So a plugin and an agent from neighbouring releases work together while a
-//! node is upgraded.
+//! The version covers both the frame and the meaning of the messages. The version changes only when
+//! a release makes a change that older releases would misinterpret. A release ignores keys that it
+//! does not know, and missing keys have defaults. So a plugin and an agent from neighbouring
+//! releases work together while a node is upgraded.
 
 mod error;
 
@@ -30,14 +30,14 @@ use crate::npwg::{Definition, ObjectRef};
 pub const VERSION: u16 = 1;
 /// The size of the header before the JSON, in bytes.
 pub const HEADER: usize = 8;
-/// The largest message to the agent, in bytes. Two annotations with a total of 256 KiB fit after
-/// escaping.
+/// The largest message to the agent, in bytes. A pod's annotations have at most 256 KiB in
+/// Kubernetes, so the two network annotations fit into a message even after JSON escaping.
 pub const MAX_TO_AGENT: usize = 1 << 20;
 /// The largest message from the agent, in bytes. Has room for a few definitions, even if each is as
 /// large as etcd allows and escaping makes it longer.
 pub const MAX_FROM_AGENT: usize = 16 << 20;
 
-/// The room for everything except the configuration in the frame of a definition, in bytes.
+/// How many bytes the frame of a definition needs in addition to the configuration.
 const BESIDE_CONFIG: usize = 2 << 10;
 
 const MAGIC: [u8; 2] = *b"JF";
@@ -66,8 +66,8 @@ pub enum ToAgent {
     Pods,
     /// The state of the installation on this node. There is no answer.
     Installation(Installation),
-    /// Sandboxes that are attached on this node. There is no answer. The plugin sends this only to
-    /// an agent that wants it ([`Answer::wants_sandboxes`]).
+    /// Sandboxes that are attached on this node. There is no answer. The plugin sends this message
+    /// only to an agent that asked for it ([`Answer::wants_sandboxes`]).
     Sandboxes {
         /// The sandboxes.
         list: Vec<SandboxNetworks>,

@@ -10,11 +10,11 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Installation {
-    /// [`InstallationState::as_str`], or the name of a state that only another release has.
+    /// The name of an [`InstallationState`], or of a state that only another release has.
     pub state: Cow<'static, str>,
     /// The reason for the state, in one line.
     pub message: String,
-    /// Whether the state or the reason has changed since the last report that was sent.
+    /// Whether the state or the reason has changed since the previous report.
     pub is_news: bool,
 }
 
@@ -26,9 +26,10 @@ pub enum InstallationState {
     Installed,
     /// The cluster network's configuration is missing.
     NoNetwork,
-    /// Multus attaches the node's pods, and the installer does not change that.
+    /// Multus attaches the node's pods. The installer does not take over.
     Multus,
-    /// Multus attaches the node's pods. The installer takes over once no obstacle is left.
+    /// Multus attaches the node's pods. The installer takes over as soon as nothing prevents the
+    /// takeover.
     MigrationWaits,
     /// The installer ended with an error.
     Failed,
@@ -46,7 +47,7 @@ impl InstallationState {
         }
     }
 
-    /// Returns the state of that name.
+    /// Returns the state with this name. Returns `None` if this release has no such state.
     pub fn named(name: &str) -> Option<InstallationState> {
         let name: StrDeserializer<'_, value::Error> = name.into_deserializer();
         InstallationState::deserialize(name).ok()

@@ -71,8 +71,8 @@ pub enum Place {
     Folder {
         /// The folder's path.
         path: PathBuf,
-        /// The first manifest in the folder that cannot be read, if any. It may contain the missing
-        /// object.
+        /// The first manifest in the folder that cannot be read, if any. That manifest may contain
+        /// the missing object.
         broken: Option<Arc<ManifestFileError>>,
     },
 }

@@ -52,7 +52,7 @@ pub enum ManifestFileError {
         /// The cause.
         source: DocumentError,
     },
-    /// A document of this kind has metadata that is not of the expected shape.
+    /// The metadata of a document of this kind, or a field of the metadata, has the wrong type.
     #[error("a document of kind {0}: metadata: {1}")]
     Metadata(String, #[source] serde_json::Error),
 }
@@ -164,8 +164,8 @@ impl Manifests {
     }
 }
 
-/// Splits a file into its documents. Every `---` at the start of a line begins a new document, even
-/// inside a quoted text.
+/// Splits a file into its documents. A line that consists of `---`, or begins with `---` and a
+/// space, begins a new document, even inside a quoted text.
 fn documents(text: &str) -> Vec<&str> {
     let mut starts = vec![0];
     let mut offset = 0;
@@ -183,8 +183,9 @@ fn documents(text: &str) -> Vec<&str> {
         .collect()
 }
 
-/// Whether a part of a file has no content. Directives (`%`) do not count as content: they come
-/// before the `---` of their document, and so form a separate part.
+/// Whether a part of a file has no content. YAML directives (lines that begin with `%`) do not
+/// count as content. They come before the `---` of their document, so [`documents`] puts them into
+/// a separate part.
 fn is_blank(document: &str) -> bool {
     document.lines().all(|line| {
         let line = line.trim();
@@ -192,8 +193,9 @@ fn is_blank(document: &str) -> bool {
     })
 }
 
-/// Reads a YAML document, or one or more JSON objects in sequence. Like kubectl, this ignores the
-/// file's ending. Returns the objects that come before a broken JSON object, and the error.
+/// Reads a YAML document, or one or more JSON objects in sequence. As in kubectl, the ending of the
+/// file name does not matter. If a JSON object after the first is broken, returns the objects
+/// before it and then the error.
 fn read_document(document: &str) -> Vec<Result<Value, DocumentError>> {
     let content = document.strip_prefix("---").unwrap_or(document);
     if content.trim_start().starts_with('{') {

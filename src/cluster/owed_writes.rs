@@ -29,12 +29,12 @@ const PERIOD: u64 = 600;
 const UNREADABLE: &str = ".unreadable";
 /// The largest file that is read, in bytes. The publication of a real pod is smaller.
 pub const MAX_FILE: u64 = 1 << 20;
-/// The most entries of the directory that [`OwedWrites::survey`] or a search for a pod's files
-/// examines.
+/// The maximum number of directory entries that [`OwedWrites::survey`] or a search for a pod's
+/// files examines.
 const MOST_ENTRIES: usize = 4096;
-/// The most owed writes and unreadable files that a survey returns.
+/// The maximum number of owed writes and unreadable files that a survey returns.
 const MOST_SURVEYED: usize = 256;
-/// The most earlier publications that a new publication replaces.
+/// The maximum number of earlier publications that a new publication replaces.
 const MOST_REPLACED: usize = 16;
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -77,7 +77,7 @@ impl OwedWrite {
     }
 
     /// Returns the period in which the plugin wrote the file, according to the time since boot in
-    /// the file's name. The time of publishing does not matter.
+    /// the file's name. The period does not depend on when the agent publishes the write.
     pub fn period(&self) -> String {
         let seconds = self.file.split('.').next();
         let seconds = seconds.and_then(|seconds| seconds.parse().ok());

@@ -61,8 +61,8 @@ impl PodAnnotations {
         }
     }
 
-    /// Returns the digest of [`NETWORKS_ANNOTATION`]. The digest is the same whether the text comes
-    /// from the API server or from kubelet.
+    /// Returns the digest of [`NETWORKS_ANNOTATION`]. A missing annotation has the digest of an
+    /// empty text.
     pub fn digest(&self) -> NetworksDigest {
         NetworksDigest::of(self.networks.as_deref().unwrap_or_default())
     }
@@ -77,8 +77,9 @@ impl PodAnnotations {
         }
     }
 
-    /// Returns the networks that the annotations select, beginning with the replacement of the
-    /// cluster network. Skips an invalid annotation, because the plan reports the error.
+    /// Returns the networks that the annotations select. If the annotations replace the cluster
+    /// network, the replacement comes first. Skips an invalid annotation, because the plan reports
+    /// the error.
     fn selections(
         &self,
         namespace: &str,
@@ -137,9 +138,9 @@ pub struct Pod {
     pub uid: Option<String>,
     /// The annotations that select networks.
     pub annotations: PodAnnotations,
-    /// The devices in the annotation `jackfield.io/devices` of a manifest, by resource name, in
-    /// place of kubelet's allocation. An agent cannot set them, because only kubelet's files prove
-    /// which devices a pod has.
+    /// The devices in the annotation `jackfield.io/devices` of a manifest, by resource name. They
+    /// replace kubelet's allocation. The plugin does not read this field from an agent's answer,
+    /// because for a pod of the cluster, kubelet's files decide which devices the pod has.
     #[serde(skip_deserializing)]
     pub devices: BTreeMap<String, Vec<String>>,
     /// The containers that request extended resources, init containers first.

@@ -18,8 +18,8 @@ pub const MAX_MESSAGE: usize = 1000;
 /// other annotations need room too. `deploy/admission.yaml` refuses a larger status.
 pub const MAX_STATUS: usize = 192 * 1024;
 
-/// The most claims in one publication, and the most devices of one claim. A pod cannot select more
-/// networks.
+/// The maximum number of claims in one publication, and of devices in one claim. A claim or device
+/// is published only for a network that uses it, and no pod can select this many networks.
 pub const MAX_CLAIMS: usize = 128;
 
 /// The network-status and events of a pod, and the status of its ResourceClaims, within
@@ -118,8 +118,8 @@ impl Publication {
     }
 
     /// Merges an `earlier` publication for the same pod into this publication. Adds the earlier
-    /// events. If this publication has no status for the pod or for a claim, uses the earlier
-    /// status.
+    /// events. For the pod and for each claim, keeps the status of this publication, or the earlier
+    /// status if this publication has none.
     #[must_use]
     pub fn after(self, earlier: Publication) -> Publication {
         let newer: HashSet<&Event> = self.events.iter().collect();
@@ -161,7 +161,8 @@ pub(super) enum Omission {
     /// The status has this many bytes, which is more than [`MAX_STATUS`].
     #[error("network-status is not written: it has {0} bytes; {MAX_STATUS} are allowed")]
     LongStatus(usize),
-    /// The API server refused the status, because it would make the pod too long.
+    /// The API server refused the status, because the pod object would be too large with this
+    /// status.
     #[error("network-status is not written: {0}")]
     RefusedStatus(ApiError),
     /// The publication omits this many events, because of [`MAX_EVENTS`].

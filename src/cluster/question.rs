@@ -12,8 +12,9 @@ use crate::bounded;
 use crate::kubelet::PodDevices;
 use crate::npwg::{Definition, Dialect, IpamClaim, ObjectRef};
 
-/// The plugin's question to the cluster. An ADD asks at most one question, and repeats it only
-/// while it waits for the agent or for the pod's devices. The default question asks for no object.
+/// The plugin's question to the cluster. An ADD asks at most one question. The ADD repeats the
+/// question only while it waits for the agent or for the pod's devices. The default question asks
+/// for no object.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Question {
@@ -26,8 +27,9 @@ pub struct Question {
     pub is_static: bool,
     /// Definitions that the administrator's configuration names.
     pub networks: Vec<ObjectRef>,
-    /// The namespace of a bare name in the annotation
-    /// [`DEFAULT_NETWORK_ANNOTATION`](crate::npwg::DEFAULT_NETWORK_ANNOTATION).
+    /// The namespace of a definition that the annotation
+    /// [`DEFAULT_NETWORK_ANNOTATION`](crate::npwg::DEFAULT_NETWORK_ANNOTATION) names without a
+    /// namespace.
     pub multus_namespace: String,
     /// The version of NPWG by which Jackfield reads the annotations.
     pub dialect: Dialect,
@@ -55,8 +57,8 @@ pub struct Answer {
     /// The claims that the annotations name, each with its name.
     #[serde(deserialize_with = "looked_up")]
     pub claims: Vec<(String, LookupResult<IpamClaim>)>,
-    /// The pod's devices according to kubelet; `None` if neither the agent nor the plugin has asked
-    /// kubelet, for example because no network uses devices.
+    /// The pod's devices according to kubelet. `None` if nothing has asked kubelet, for example
+    /// because no network uses devices.
     pub kubelet: Option<PodDevices>,
     /// The sandboxes whose pods have a changed `networks` annotation.
     #[serde(
@@ -64,8 +66,8 @@ pub struct Answer {
         skip_serializing_if = "Vec::is_empty"
     )]
     pub differing: Vec<SandboxNetworks>,
-    /// Whether the agent asks for the list of all attached sandboxes, for example because it has
-    /// just started.
+    /// Whether the agent asks the plugin for the list of all attached sandboxes, for example
+    /// because the agent has just started.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub wants_sandboxes: bool,
 }
@@ -97,9 +99,9 @@ impl Answer {
             .map(|(_, found)| found)
     }
 
-    /// Returns whether a network of that name is known: the answer contains a usable definition of
-    /// that name, or the name is not of the form `namespace/name` and so does not refer to a
-    /// definition.
+    /// Returns whether a network of that name is known. A name of the form `namespace/name` refers
+    /// to a definition, and is known if the answer contains a usable definition of that name. Any
+    /// other name is known.
     pub fn knows(&self, network: &str) -> bool {
         match network.parse() {
             Ok(object) => matches!(self.definition(&object), Some(Ok(_))),

@@ -24,7 +24,7 @@ pub struct SandboxNetworks {
 }
 
 impl SandboxNetworks {
-    /// The report that a sandbox is not attached.
+    /// Returns the report that a sandbox is not attached.
     pub fn gone(container: &ContainerId, ifname: &InterfaceName) -> SandboxNetworks {
         SandboxNetworks {
             container: container.clone(),

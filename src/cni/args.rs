@@ -34,7 +34,7 @@ impl CniArgs {
         Ok(args)
     }
 
-    /// The value of a key; the last one if the key occurs more than once.
+    /// Returns the value of a key. If the key occurs more than once, returns the last value.
     pub fn get(&self, key: &str) -> Option<&str> {
         let mut last_first = self.iter().rev();
         last_first.find_map(|(name, value)| (name == key).then_some(value))

@@ -42,8 +42,8 @@ macro_rules! codes {
 
 codes! {
     INCOMPATIBLE_VERSION = 1, "incompatible CNI version",
-        "Jackfield does not support the configuration's CNI version, this version does not have the verb that the runtime sent, or this version cannot express the result",
-        "set cniVersion to a version that the message lists, or raise it";
+        "Jackfield does not support the configuration's CNI version, or the version is too old for the verb or for the result",
+        "raise cniVersion, or set it to a version that the message lists";
     UNSUPPORTED_FIELD = 2, "unsupported field",
         "A plugin does not support the value of a key. Jackfield itself returns 7 instead",
         "change the key that the message names";

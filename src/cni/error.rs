@@ -23,7 +23,7 @@ pub struct Error {
 }
 
 impl Error {
-    /// An error without details.
+    /// Creates an error without details.
     pub fn new(code: u32, msg: impl Into<String>) -> Self {
         Self {
             code,

@@ -40,7 +40,7 @@ pub struct Invocation<'a> {
 pub struct CapabilityArgs(RawObject);
 
 impl CapabilityArgs {
-    /// An empty set of values.
+    /// Creates an empty set of values.
     pub fn new() -> Self {
         Self::default()
     }
@@ -64,13 +64,14 @@ impl CapabilityArgs {
         Ok(())
     }
 
-    /// The value of a capability. The case of the name matters.
+    /// Returns the value of a capability. The lookup is case-sensitive. If the name occurs more
+    /// than once, returns the last value.
     pub fn get(&self, name: &str) -> Option<&RawValue> {
         let mut last_first = self.0.iter().rev();
         last_first.find_map(|(key, value)| (key == name).then_some(value))
     }
 
-    /// The names and values in their order.
+    /// Returns the names and values in the order of insertion.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &RawValue)> {
         self.0.iter()
     }
@@ -135,8 +136,8 @@ pub enum InvocationError {
     PrevResult(#[from] ResultError),
 }
 
-/// Keys that Jackfield drops from a plugin's object. They are for the runtime, or only a runtime
-/// may set them.
+/// Keys that Jackfield drops from a plugin's object. Each of these keys is meant for the runtime,
+/// or may be set only by a runtime.
 const RUNTIME_KEYS: [&str; 7] = [
     "cniVersion",
     "name",
@@ -228,14 +229,15 @@ impl PluginConfig {
     }
 }
 
-/// The definition's `args` and `args.cni`.
+/// Returns the definition's `args` and `args.cni`.
 fn args_of(body: &RawObject) -> Result<(RawObject, RawObject), JsonError> {
     let args = body.read::<RawObject>("args")?.unwrap_or_default();
     let cni = args.read::<RawObject>("cni")?.unwrap_or_default();
     Ok((args, cni))
 }
 
-/// The value of `args` with the pod's `cni-args` merged in; `None` if the pod has no `cni-args`.
+/// Returns the value of `args` with the pod's `cni-args` merged in; `None` if the pod has no
+/// `cni-args`.
 fn merged_args(body: &RawObject, pods: Option<&RawObject>) -> Result<Option<String>, JsonError> {
     let Some(pods) = pods.filter(|pods| !pods.is_empty()) else {
         return Ok(None);

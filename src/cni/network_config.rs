@@ -47,8 +47,7 @@ impl NetworkConfig {
     ///
     /// # Errors
     ///
-    /// [`NetworkConfigError`] when the text is too large or not JSON, when a key occurs twice, is
-    /// missing or has an invalid value, or when the chain is empty or too long.
+    /// [`NetworkConfigError`] if the configuration is invalid or exceeds a limit.
     pub fn parse(text: &[u8]) -> Result<Self, NetworkConfigError> {
         let raw = text_of(text)?;
         super::json::unambiguous(raw, &[])?;
@@ -60,7 +59,7 @@ impl NetworkConfig {
     ///
     /// # Errors
     ///
-    /// As [`Self::parse`], but a key may occur twice.
+    /// As [`Self::parse`], except that a key which occurs twice is no error.
     pub fn recorded(text: &[u8]) -> Result<Self, NetworkConfigError> {
         Self::read(text_of(text)?)
     }

@@ -160,8 +160,8 @@ impl CniResult {
         Ok(())
     }
 
-    /// The first interface that has a sandbox, with its index. This is the interface of the
-    /// attachment (NPWG 1.3 §5.1.1).
+    /// Returns the first interface that has a sandbox, with its index. This interface is the
+    /// interface of the attachment (NPWG 1.3 §5.1.1).
     pub fn sandbox_interface(&self) -> Option<(usize, &Interface)> {
         let mut interfaces = self.interfaces.iter().enumerate();
         interfaces.find(|(_, interface)| interface.sandbox.is_some())

@@ -7,8 +7,7 @@ use crate::cni::{NetworkConfig, PluginType};
 
 /// The binaries of a chain, with one entry for each plugin.
 ///
-/// If a binary is missing, an ADD fails before it runs any plugin, but a DEL still runs the other
-/// plugins.
+/// If a binary is missing, an ADD runs no plugin and fails. A DEL runs the other plugins.
 #[derive(Clone, Debug)]
 pub struct Binaries(Vec<Result<Binary, FindError>>);
 
@@ -29,7 +28,7 @@ impl Binaries {
         self.0.iter().flatten()
     }
 
-    /// The plugins without a binary: the position of each in the chain, from 0, and the error.
+    /// Returns the position in the chain, from 0, and the error of each plugin without a binary.
     pub fn missing(&self) -> impl Iterator<Item = (usize, &FindError)> {
         let places = self.0.iter().enumerate();
         places.filter_map(|(place, binary)| Some((place, binary.as_ref().err()?)))

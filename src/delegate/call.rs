@@ -29,7 +29,7 @@ pub struct DelegateCall<'a> {
 /// The parameters of ADD, DEL and CHECK: CNI 1.1.0 §3 "Attachment Parameters".
 #[derive(Clone, Copy, Debug)]
 pub struct Parameters<'a> {
-    /// The sandbox.
+    /// The ID of the sandbox (`CNI_CONTAINERID`).
     pub container_id: &'a ContainerId,
     /// The path of the sandbox's network namespace. `None` only in a DEL.
     pub netns: Option<&'a str>,
@@ -37,7 +37,7 @@ pub struct Parameters<'a> {
     pub ifname: &'a InterfaceName,
     /// `CNI_ARGS`.
     pub args: &'a CniArgs,
-    /// The values of capabilities.
+    /// The capability arguments (`runtimeConfig`).
     pub capability_args: &'a CapabilityArgs,
     /// The pod's `cni-args`.
     pub cni_args: Option<&'a RawObject>,

@@ -83,7 +83,7 @@ impl<'c> Chain<'c> {
     /// Attaches: calls every plugin in order. Each plugin gets the result of the previous plugin;
     /// the first plugin gets `result`.
     ///
-    /// No plugin runs if the binary of any plugin is missing.
+    /// If the binary of one plugin is missing, this method runs no plugin at all.
     ///
     /// # Errors
     ///
@@ -109,17 +109,17 @@ impl<'c> Chain<'c> {
                 .map_err(|cause| step.error(verb, cause))?;
             result = Some(next);
         }
-        // At least one plugin has run, because `NetworkConfig` refuses a configuration without
-        // plugins.
+        // The default is never used: `NetworkConfig` refuses a configuration without plugins, so at
+        // least one plugin has returned a result.
         Ok(result.unwrap_or_default())
     }
 
     /// Detaches: calls every plugin in reverse order, even plugins that the ADD never called.
     ///
     /// CNI 1.1.0 §3 tells a runtime to stop at the first failure. The resources of the remaining
-    /// plugins would then leak. If the failing plugin was uninstalled, every retry would stop at it
-    /// too, so the leak would be permanent. This method therefore calls the remaining plugins too,
-    /// and returns the errors at the end.
+    /// plugins would then leak. If the failing plugin is no longer installed, every retry would
+    /// stop at the same plugin, and the leak would be permanent. This method therefore calls the
+    /// remaining plugins too, and returns the errors at the end.
     ///
     /// `result` is the final result of the ADD. Plugins get this result from CNI version 0.4.0 on.
     ///
@@ -145,8 +145,8 @@ impl<'c> Chain<'c> {
     ///
     /// # Errors
     ///
-    /// The error of the first plugin that fails. If `result` is `None` and the configuration allows
-    /// CHECK, the cause is [`DelegateError::NoResult`].
+    /// The error of the first plugin that fails. If the configuration allows CHECK and `result` is
+    /// `None`, the first plugin fails with [`DelegateError::NoResult`].
     pub fn check(
         &self,
         exec: &dyn DelegateExec,
@@ -219,7 +219,8 @@ impl<'c> Chain<'c> {
     fn result(&self, answer: &[u8]) -> Result<CniResult, DelegateError> {
         let result = CniResult::parse(answer, self.config.version())?;
         result.within_limits()?;
-        // The answer may be an error document: a script may print one and exit with status 0.
+        // The answer may be an error document, because a script may print an error document and
+        // still exit with status 0.
         if result.interfaces.is_empty()
             && result.ips.is_empty()
             && let Some(error) = cni::Error::parse(answer)

@@ -4,14 +4,15 @@ use std::ffi::OsStr;
 
 use thiserror::Error;
 
-/// How many nested Jackfields may run. The limit of one means that a Jackfield refuses to run below
-/// another Jackfield.
+/// How many nested Jackfields may run. With the limit of one, a Jackfield refuses to run if another
+/// Jackfield called it, directly or through a delegate.
 ///
 /// The outer Jackfield holds the lock of the sandbox until its delegates are done. An inner
 /// Jackfield would wait for that lock until its own deadline.
 pub const MAX_DEPTH: u32 = 1;
 
-/// The environment variable with the number of Jackfields above this process.
+/// The environment variable with the number of Jackfields that called this process, directly or
+/// through delegates.
 pub const DEPTH_VARIABLE: &str = "JACKFIELD_DEPTH";
 
 /// The number of nested Jackfields, including this one.

@@ -59,7 +59,7 @@ pub enum DelegateError {
          the kernel's log, the node may need a reboot"
     )]
     Unkillable(Duration, LastLine),
-    /// The plugin wrote more than the limit. If it was still running, Jackfield killed it.
+    /// The plugin wrote too much to stdout. If the plugin was still running, Jackfield killed it.
     #[error("wrote more than {STDOUT_CAP} bytes to stdout; check what it prints")]
     Flooded,
     /// A signal ended the plugin.
@@ -94,8 +94,9 @@ pub enum DelegateError {
 }
 
 impl DelegateError {
-    /// The plugin's error document. Jackfield passes the code 11 of an ADD, CHECK or STATUS on to
-    /// the runtime, and also the codes 50 and 51 of a STATUS (CNI 1.1.0 §2 "STATUS", §5 "Error").
+    /// The plugin's error document. Jackfield passes two kinds of codes on to the runtime: code 11
+    /// of an ADD, CHECK or STATUS, and codes 50 and 51 of a STATUS (CNI 1.1.0 §2 "STATUS", §5
+    /// "Error").
     #[must_use]
     pub fn delegate_error(&self) -> Option<&cni::Error> {
         match self {
@@ -104,8 +105,8 @@ impl DelegateError {
         }
     }
 
-    /// The plugin's text about its failure: its error document, or its last line if it failed
-    /// without an error document.
+    /// Returns what the plugin wrote about its failure: its error document, or, without an error
+    /// document, the last line of its output.
     pub(super) fn plugin_text(&self) -> Option<String> {
         match self {
             Self::Refused(error) => Some(error.to_string()),
@@ -133,7 +134,7 @@ impl LastLine {
 
     /// The last line that is not blank.
     pub(super) fn of(bytes: &[u8]) -> Self {
-        // Decode only the end of the output, which may be 1 MiB long.
+        // The output may be 1 MiB long, so decode only its end.
         let tail = bytes.len().saturating_sub(4 * Self::LONGEST);
         let text = String::from_utf8_lossy(bytes.get(tail..).unwrap_or_default());
         let line = text.lines().map(str::trim).rfind(|line| !line.is_empty());

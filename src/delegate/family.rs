@@ -5,16 +5,16 @@ use std::os::fd::OwnedFd;
 
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, pidfd_send_signal};
 
-/// How many descendants to look for. Without a limit, the search might never catch up with a fork
-/// bomb.
+/// The maximum number of descendants to look for. Without a limit, the search might never catch up
+/// with a fork bomb.
 const MOST_DESCENDANTS: usize = 1024;
 
 /// A delegate's process group, and the delegate's descendants, which may have left the group.
 ///
 /// A signal to the group does not reach a child that called `setsid`. Such a child could continue
 /// to change a pod after the pod's ADD has failed. The search for such children must precede the
-/// first signal, because it finds a child only while the child's parent lives. It misses a child
-/// whose parent ended earlier.
+/// first signal, because it finds a child only while the child's parent lives. The search misses a
+/// child whose parent ended earlier.
 pub(super) struct ProcessFamily {
     leader: Pid,
     descendants: Vec<OwnedFd>,

@@ -5,23 +5,23 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::io::ioctl_fionbio;
 
-/// The size of the buffer for a read, in bytes. A typical CNI result fits into the buffer, and
-/// zeroing a larger buffer would take longer.
+/// The size of the buffer for a read, in bytes. A typical CNI result fits into the buffer. A larger
+/// buffer would take longer to fill with zeros.
 const CHUNK: usize = 4 * 1024;
 
 /// The standard input of a delegate.
 ///
 /// Jackfield closes the pipe after the last byte, since many plugins read until the end of the
-/// file. A broken pipe is not an error, because a plugin may answer without reading its input.
-/// Shell scripts often do so.
+/// file. A broken pipe is not an error, because a plugin may answer without reading its input. Many
+/// shell scripts do not read their input.
 pub(super) struct Feed<'a, W> {
     pipe: Option<W>,
     rest: &'a [u8],
 }
 
 impl<'a, W: Write + AsFd> Feed<'a, W> {
-    /// Makes the writing end non-blocking. Closes the pipe if the kernel refuses. No known kernel
-    /// refuses.
+    /// Makes the writing end non-blocking. If the kernel refuses to do so, closes the pipe. No
+    /// known kernel refuses.
     pub(super) fn new(pipe: Option<W>, bytes: &'a [u8]) -> Self {
         Self {
             pipe: pipe.filter(|pipe| ioctl_fionbio(pipe, true).is_ok()),
@@ -63,8 +63,8 @@ pub(super) struct Intake<R> {
 }
 
 impl<R: Read + AsFd> Intake<R> {
-    /// Makes the reading end non-blocking. Closes the pipe if the kernel refuses. No known kernel
-    /// refuses.
+    /// Makes the reading end non-blocking. If the kernel refuses to do so, closes the pipe. No
+    /// known kernel refuses.
     pub(super) fn new(pipe: Option<R>, cap: usize) -> Self {
         Self {
             pipe: pipe.filter(|pipe| ioctl_fionbio(pipe, true).is_ok()),

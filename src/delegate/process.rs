@@ -49,16 +49,17 @@ pub(super) struct ProcessOutput {
 pub(super) enum Ending {
     /// It exited with this status.
     Exited(i32),
-    /// It was ended by a signal from another process.
+    /// It was ended by a signal that Jackfield did not send, such as SIGSEGV.
     Signalled(i32),
-    /// It wrote more than [`STDOUT_CAP`]. If it or its children were still running, we killed them.
+    /// It wrote more than [`STDOUT_CAP`]. Jackfield killed it and its children if they were still
+    /// running.
     Flooded,
-    /// We killed it and its children at its deadline.
+    /// It was still running at its deadline. Jackfield killed it and its children.
     Hung,
-    /// We sent SIGKILL, but the process did not end, since it hangs in the kernel.
+    /// Jackfield sent SIGKILL, but the process did not end, since it hangs in the kernel.
     Unkillable,
-    /// The kernel discarded the exit status, since we ignore SIGCHLD. Our parent ignored SIGCHLD,
-    /// and we inherited this setting.
+    /// The kernel discarded the exit status, since Jackfield ignores SIGCHLD. Jackfield inherits
+    /// this setting if its parent process ignores SIGCHLD.
     Lost,
 }
 
@@ -149,7 +150,8 @@ impl<'a> RunningProcess<'a> {
         }
     }
 
-    /// Waits until the answer is complete, no process has the output open, or the time is up.
+    /// Waits until the answer is complete or too long, until no process has the output open, or
+    /// until `deadline`, but at most [`ORPHAN_GRACE`].
     fn wait_for_orphans(&mut self, ending: Ending, deadline: Instant) {
         let until = deadline.min(Instant::now() + ORPHAN_GRACE);
         while let Some(fd) = self.stdout.fd() {

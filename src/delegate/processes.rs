@@ -21,7 +21,7 @@ use crate::console;
 const BUSY_PATIENCE: Duration = Duration::from_secs(5);
 /// The first pause between retries. The pause doubles, up to one second.
 const BUSY_PAUSE: Duration = Duration::from_millis(10);
-/// How long to wait until our standard error accepts the output of a delegate.
+/// How long to wait until Jackfield's standard error accepts the output of a delegate.
 const STDERR_PATIENCE: Duration = Duration::from_millis(50);
 /// How many bytes a writable pipe accepts without blocking (`PIPE_BUF`).
 const STDERR_CHUNK: usize = 4096;
@@ -33,8 +33,8 @@ pub struct Processes {
 }
 
 impl Processes {
-    /// Selects the variables that delegates inherit from our environment. `depth` is the number of
-    /// nested Jackfields.
+    /// Selects the variables that delegates inherit from this process' environment. `depth` tells
+    /// the delegates how many Jackfield processes are above them.
     #[must_use]
     pub fn new(depth: Depth) -> Self {
         Self {
@@ -61,7 +61,7 @@ impl Processes {
                     pause = (pause * 2).min(Duration::from_secs(1));
                 }
                 Some(Errno::ETXTBSY) => return Err(DelegateError::Busy(path())),
-                // The cause is not the binary. The node is out of process IDs or memory.
+                // The binary is not the cause: the node is out of process IDs or memory.
                 Some(Errno::EAGAIN | Errno::ENOMEM) => return Err(DelegateError::NoRoom(cause)),
                 _ => return Err(DelegateError::NotStarted(path(), cause)),
             }
@@ -84,11 +84,12 @@ impl DelegateExec for Processes {
     }
 }
 
-/// Copies a delegate's standard error to ours: CNI 1.1.0 §4 "Delegated plugin execution procedure".
+/// Copies a delegate's standard error to Jackfield's standard error: CNI 1.1.0 §4 "Delegated plugin
+/// execution procedure".
 ///
 /// Escapes control characters, since a plugin's log may quote text from pods. If the runtime does
-/// not read our standard error, a write could block. This function therefore drops the rest after
-/// [`STDERR_PATIENCE`].
+/// not read Jackfield's standard error, a write could block. So after [`STDERR_PATIENCE`] this
+/// function drops the text that is not yet written.
 fn pass_on(output: &ProcessOutput) {
     if output.stderr.is_empty() {
         return;

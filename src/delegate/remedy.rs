@@ -103,7 +103,8 @@ pub(super) fn remedy(refusal: &cni::Error) -> Option<&'static str> {
 mod tests {
     use super::*;
 
-    /// The messages of the plugins in 2026. They contain the messages of the kernel.
+    /// The table contains the messages of the plugin releases of 2026. Most messages contain an
+    /// error text of the kernel.
     #[test]
     fn the_usual_refusals_of_sriov_plugins_have_a_remedy() {
         for (message, part) in [

@@ -1,4 +1,4 @@
-//! Targets for network configurations, answers of plugins, and the node configuration.
+//! Fuzz targets for network configurations, answers of plugins, and the node configuration.
 
 use super::{accepted, said};
 use crate::cni::{
@@ -64,8 +64,8 @@ pub(super) fn plugin_answer(bytes: &[u8]) -> Option<()> {
     Some(())
 }
 
-/// Writes a result in every CNI version that can express it. Checks that the JSON stays the same
-/// when parsed and written again. CNI 1.1.0 must express the whole result.
+/// Writes a result in every CNI version that can express it. Checks that parsing the JSON and
+/// writing it again gives the same JSON. CNI 1.1.0 must express the whole result.
 fn writes_back(result: &CniResult) {
     for version in Version::ALL {
         match result.to_json(version) {

@@ -1,6 +1,6 @@
-//! Targets for files that another program or a previous release may have written, or that a failing
-//! disk may have damaged: files of the journal, Multus' cache, files of kubelet, the runtime's CNI
-//! configuration directory, device-info files, and the PCI ID database.
+//! Fuzz targets for files that another program or a previous release may have written, or that a
+//! failing disk may have damaged: files of the journal, Multus' cache, files of kubelet, the
+//! runtime's CNI configuration directory, device-info files, and the PCI ID database.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -88,8 +88,8 @@ pub(super) fn kubelet_files(bytes: &[u8]) -> Option<()> {
     Some(())
 }
 
-/// Reads an owed write: a file with a pod's network-status and events, which the API server does
-/// not have yet. Checks that the content can be written and read again.
+/// Reads an owed write: a file with a pod's network-status and events that the API server has not
+/// received yet. Checks that the content can be written and read again.
 pub(super) fn owed_writes(bytes: &[u8]) -> Option<()> {
     const NAME: &str = "0000000001.000000001-1.json";
     let dir = dir_with(&[(&format!("publish/{NAME}"), bytes)])?;

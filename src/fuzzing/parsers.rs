@@ -1,7 +1,7 @@
-//! The list of all parsers, each with the target that reaches it, or with the reason why no target
-//! does.
+//! Lists all functions that parse input. For each parser, the list names the fuzz target that
+//! reaches the parser, or gives the reason why no fuzz target does.
 
-/// Whether a target reaches a parser.
+/// Whether a fuzz target reaches a parser.
 pub(super) enum Door {
     /// This target reaches the parser.
     By(&'static str),
@@ -15,8 +15,8 @@ const PASSES: &str = "it passes its input to RawObject, which the `json` target 
 const ASKS: &str =
     "it only sends a request; the `netlink` target reaches the parsers of the answer";
 
-/// Each row names a source file and parsers in the file, and the target that reaches them or the
-/// reason why no target does.
+/// Each row has a source file, the names of parsers in that file, and the [`Door`] of these
+/// parsers.
 #[rustfmt::skip]
 pub(super) const PARSERS: &[(&str, &str, Door)] = &[
     ("device-info/src/capture.rs", "from_json", By("device-info")),

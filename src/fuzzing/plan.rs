@@ -17,9 +17,10 @@ const CONF: &[u8] = br#"{"cniVersion":"1.0.0","name":"j","type":"jackfield","und
                                   "denyKeys":["ipam.dataDir","sysctl","args.cni.a.b"]}}}}"#;
 
 /// Plans the attachments of a pod. The input contains the annotation of the pod, a zero byte, and
-/// the configuration of every definition that the annotation names. Checks that a plan without
-/// problems contains no two interfaces with the same name. Also checks that the policy of the
-/// namespace allows every plugin. This check skips the first attachment, the cluster network.
+/// the configuration of every definition that the annotation names. If the plan has no problems,
+/// checks that all interfaces have different names. Also checks that the namespace's policy allows
+/// the types of all plugins, and that no plugin has the denied key `sysctl`. This check skips the
+/// first attachment, which is the cluster network.
 pub(super) fn selected(bytes: &[u8]) -> Option<()> {
     let [annotation, config] = parts(bytes).map(text);
     let (annotation, config) = (annotation?, config?);

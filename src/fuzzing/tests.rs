@@ -1,4 +1,5 @@
-//! Runs every target on its corpus, and compares the parsers in the source code with the targets.
+//! Runs every fuzz target on its corpus, and checks that the list in `parsers.rs` contains every
+//! parser in the source code.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -77,8 +78,8 @@ const GIVEN: [&str; 6] = [
     "impl Read",
 ];
 
-/// Returns the parsers in the text of one source file. A function is also a parser if it makes one
-/// of the calls in [`READS`].
+/// Returns the names of the parsers in the text of one source file: the functions that [`NAMES`]
+/// describes, and the functions that make one of the calls in [`READS`].
 fn parsers_of(text: &str) -> BTreeSet<String> {
     let text = text
         .split("#[cfg(test)]\nmod tests")

@@ -22,8 +22,8 @@ use crate::request::Call;
 /// size of the object.
 const KEYS: usize = 32;
 
-/// Parses a JSON object. Checks that the object is written as it was read, that a removed key is
-/// gone, and that a configuration contains no key twice.
+/// Parses a JSON object. Checks that writing and parsing the object again gives the same object.
+/// Also checks that a removed key is gone, and that a configuration contains no key twice.
 pub(super) fn json(bytes: &[u8]) -> Option<()> {
     let object = accepted(RawObject::parse(bytes))?;
     let written = object.to_string();
@@ -49,8 +49,8 @@ pub(super) fn json(bytes: &[u8]) -> Option<()> {
     Some(())
 }
 
-/// Parses `CNI_ARGS`. Checks that the pairs are written as they were read, and that each pair can
-/// be set and removed.
+/// Parses `CNI_ARGS`. Checks that writing and parsing the pairs again gives the same pairs. Also
+/// checks that each pair can be set and removed.
 fn cni_args(text: &str) -> Option<()> {
     let given = accepted(CniArgs::parse(text))?;
     assert_eq!(CniArgs::parse(&given.to_string()), Ok(given.clone()));
@@ -65,7 +65,7 @@ fn cni_args(text: &str) -> Option<()> {
     Some(())
 }
 
-/// Reads the environment of a call, with one variable per line.
+/// Reads the environment of a call. Each line of the input is one variable.
 pub(super) fn environment(bytes: &[u8]) -> Option<()> {
     let text = text(bytes)?;
     cni_args(text);
@@ -79,7 +79,8 @@ pub(super) fn environment(bytes: &[u8]) -> Option<()> {
     Some(())
 }
 
-/// Checks that parsing the text of an accepted value gives the same value.
+/// If `text` is a valid value, checks that writing and parsing the value again gives the same
+/// value.
 fn reads_back<T>(text: &str)
 where
     T: FromStr<Err: Display> + Display + PartialEq + Debug,
@@ -90,8 +91,9 @@ where
     }
 }
 
-/// Parses addresses, names and versions. Splits the input at its first line feed, and also checks
-/// that the natural order of the two parts is consistent.
+/// Splits the input into two words at the first line feed. Parses each word as an address, a name
+/// and a version. Also checks that `natural_order` returns the reverse result if the words are
+/// swapped.
 pub(super) fn words(bytes: &[u8]) -> Option<()> {
     let text = text(bytes)?;
     let (left, right) = text.split_once('\n').unwrap_or((text, ""));

@@ -118,8 +118,8 @@ impl Journal {
     /// Reserves `what` for the sandbox `key`, which already has a record. If a different sandbox
     /// holds `what`, reserves nothing and returns that sandbox.
     ///
-    /// The caller holds the [`Turn`], so no other process replaces the link after this call has
-    /// read it.
+    /// The caller holds the [`Turn`], the permission to reserve resources. So no other process
+    /// replaces the link after this call has read it.
     ///
     /// # Errors
     /// Code 109 if the link cannot be read or written, or the holder's record cannot be read.
@@ -152,7 +152,8 @@ impl Journal {
     pub fn give_back<'a>(&self, key: &Key, attachments: impl IntoIterator<Item = &'a Attachment>) {
         for what in attachments.into_iter().flat_map(Exclusive::of) {
             if self.has(key, &what).unwrap_or(false) {
-                // If this fails, the link reserves nothing once the caller has changed the record.
+                // Ignore a failure, because the link reserves nothing once the caller has changed
+                // the record.
                 let _ = disk::remove(&self.link(&what));
             }
         }

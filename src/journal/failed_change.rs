@@ -16,8 +16,8 @@ pub(super) const FOLDER: &str = "changes";
 /// A failed change of networks.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct FailedChange {
-    /// The digest of the annotation that Jackfield tried to apply. The default digest if the
-    /// change failed before Jackfield knew the annotation.
+    /// The digest of the annotation that Jackfield tried to apply. If the change failed before
+    /// Jackfield knew the annotation, this is the default digest.
     networks: NetworksDigest,
     /// The number of failed attempts for this annotation.
     attempts: u32,

@@ -66,8 +66,8 @@ impl Journal {
     }
 
     /// Counts the files of a folder, without the temporary files. Counts an unreadable folder as
-    /// empty. Unlike [`Journal::finished`], needs no memory for each name, because calls other than
-    /// ADD count all records of the node.
+    /// empty. Every call except ADD counts all records of the node. So, unlike
+    /// [`Journal::finished`], this function allocates no memory for the names.
     pub(super) fn count_finished(&self, folder: &str) -> u64 {
         let Ok(dir) = File::open(self.dir.join(folder)) else {
             return 0;
@@ -110,7 +110,7 @@ pub(super) fn read(path: &Path) -> io::Result<Vec<u8>> {
 }
 
 /// Writes a file atomically: writes `temporary` and renames it. Returns the file, open for
-/// appending. On failure, removes `temporary`, because the disk may be full.
+/// appending. On failure, removes `temporary` to free its space, because the disk may be full.
 pub(super) fn replace(path: &Path, temporary: &Path, bytes: &[u8]) -> io::Result<File> {
     let mut options = options();
     // `OpenOptions` cannot combine appending with truncating.
@@ -131,8 +131,9 @@ pub(super) fn write(file: &File, bytes: &[u8]) -> io::Result<()> {
     }
 }
 
-/// The temporary name of a small file. It begins with a period, unlike every address and container
-/// ID. One temporary name per file is enough, because writers hold the lock of the sandbox.
+/// Returns the temporary name of a small file. The temporary name begins with a period. No other
+/// name does, because the other names begin with a PCI address or a container ID. One temporary
+/// name for each file is enough, because writers hold the lock of the sandbox.
 fn unfinished(name: &str) -> String {
     format!(".{name}")
 }

@@ -2,12 +2,12 @@
 //! the lock.
 //!
 //! The lock is a `flock` on a descriptor that every delegate inherits. If Jackfield is killed in
-//! the middle of an ADD, its orphaned delegate still holds the lock, and the next DEL waits for the
-//! orphan. So no delegate's ADD runs at the same time as a DEL of the same container.
+//! the middle of an ADD, its delegate becomes an orphan that still holds the lock, and the next DEL
+//! waits for the orphan. So no delegate's ADD runs at the same time as a DEL of the same container.
 //!
-//! The DEL kills the orphan, but first gives the orphan a moment to finish. A plugin that is killed
-//! halfway may leave state behind that its own DEL does not find, such as an interface without its
-//! final name.
+//! If the orphan does not finish within 500 ms, the DEL kills it. The DEL does not kill the orphan
+//! immediately, because a plugin that is killed halfway may leave state behind that its own DEL
+//! does not find, such as an interface without its final name.
 
 mod changes;
 mod error;
@@ -35,13 +35,14 @@ pub use self::error::LockError;
 
 /// The ending of a lock's file.
 const ENDING: &str = "lock";
-/// The first pause between two attempts. Each further pause is twice as long.
+/// The first pause between two attempts to take a lock. Each further pause is twice as long.
 const FIRST_PAUSE: Duration = Duration::from_micros(500);
 /// The longest pause between two attempts.
 const LONGEST_PAUSE: Duration = Duration::from_millis(10);
 /// How long the orphans of a dead Jackfield may take to finish. Plugins usually take milliseconds.
 const ORPHANS_FINISH_WITHIN: Duration = Duration::from_millis(500);
-/// How long to search for the holders of the lock, which the error message names.
+/// How long to search for the processes that hold the lock. The error message names these
+/// processes.
 const NAMES_WITHIN: Duration = Duration::from_millis(200);
 /// How long the orphans may take to end after SIGKILL.
 const ORPHANS_DIE_WITHIN: Duration = Duration::from_secs(5);
@@ -57,8 +58,8 @@ impl Lock {
     /// Takes the lock of `container` in `dir`, by `deadline`.
     ///
     /// If a running Jackfield holds the lock, waits for the lock. If only orphans of a dead
-    /// Jackfield hold the lock, gives them 500 ms to finish, but at most half of the available
-    /// time. Then kills them.
+    /// Jackfield hold the lock, gives the orphans 500 ms to finish, but at most half of the time
+    /// until `deadline`, and then kills them.
     ///
     /// # Errors
     /// [`LockError::Busy`] after the deadline, or if an orphan does not end after SIGKILL. The
@@ -134,8 +135,8 @@ impl Lock {
         Lock { file, path }.claim().ok()
     }
 
-    /// Removes the file of every free lock in `dir`. A call leaves such a file if it was killed
-    /// before it wrote a record, or if it failed to remove the file.
+    /// Removes the file of every free lock in `dir`. Such a file remains if a call was killed
+    /// before it wrote a record, or if a call failed to remove the file.
     pub fn sweep(dir: &Path) {
         if private_dir::check(dir).is_err() {
             return;
@@ -164,18 +165,19 @@ impl Lock {
 }
 
 impl Drop for Lock {
-    /// Removes the file while it is still locked. If this call unlocked the file first, another
-    /// process could lock the file, and this call would then remove the file that the other process
-    /// has locked.
+    /// Removes the file while this process still has the lock. If this process released the lock
+    /// first, another process could take it. This process would then remove the file that the other
+    /// process has locked.
     fn drop(&mut self) {
         let _ = disk::remove(&self.path);
         let _ = disk::unlock(&self.file);
     }
 }
 
-/// The turn to reserve exclusive resources. Only one process on the node has the turn at a time.
+/// The permission to reserve exclusive resources: devices, MACs and GUIDs. Only one process on the
+/// node has this permission at a time.
 ///
-/// The turn is a `flock` on the directory of the locks, which only root can open.
+/// The turn is a `flock` on the directory of the lock files. Only root can open this directory.
 #[derive(Debug)]
 pub struct Turn {
     _dir: File,
@@ -193,9 +195,9 @@ impl Turn {
     }
 }
 
-/// Creates `dir` if it is missing, and takes its `flock`, shared or exclusive, with `try_lock`.
-/// Waits for the lock until `deadline`. The lock ends when the caller drops the returned file.
-/// Delegates do not inherit the lock.
+/// Creates `dir` if it is missing, and locks it with `try_lock`, which takes a shared or an
+/// exclusive `flock`. Waits for the lock until `deadline`. The lock ends when the caller drops the
+/// returned file. Delegates do not inherit the lock.
 pub(super) fn lock_directory(
     dir: &Path,
     try_lock: fn(&File) -> Result<(), TryLockError>,

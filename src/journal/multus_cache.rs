@@ -1,6 +1,6 @@
-//! The cache of the attachments that Multus made (key `cniDir`). Jackfield only reads the cache,
-//! with one exception: when Jackfield is uninstalled, it removes the files of the pods that it
-//! adopted from the cache and detached.
+//! The cache of the attachments that Multus made. The key `cniDir` of Multus' configuration names
+//! its directory. Jackfield only reads the cache, with one exception: the uninstallation removes
+//! the files of pods that Jackfield has detached.
 //!
 //! ```text
 //! <cniDir>/<container>                                the delegates, in order of attachment
@@ -112,8 +112,8 @@ impl<'a> MultusCache<'a> {
                 }),
             }
         }
-        // Attachments that have only a result: first the cluster network, then the others in the
-        // order of their interface names.
+        // Add the attachments that have only a result: first the cluster network, then the others
+        // in the order of their interface names.
         results.sort_by_key(|(_, result)| (!result.is_of(&key.ifname), result.sort_key()));
         for (path, result) in results {
             sandbox.netns = sandbox.netns.or_else(|| result.netns());
@@ -125,7 +125,7 @@ impl<'a> MultusCache<'a> {
         sandbox
     }
 
-    /// Returns the ID of every container in the cache, in order.
+    /// Returns the ID of every container in the cache, sorted.
     pub fn containers(&self) -> Vec<ContainerId> {
         let sandboxes = files(self.dir).filter_map(|path| name_of(&path).parse().ok());
         let results = files(&self.dir.join("results"));
@@ -177,7 +177,7 @@ impl<'a> MultusCache<'a> {
 
 /// Reads the delegates from the file of a sandbox.
 fn delegates(file: &Path) -> Result<Vec<Option<Box<RawValue>>>, CacheError> {
-    // A container may have the ID `results`, which is a directory in the cache.
+    // If the container has the ID `results`, this path is the directory of the result files.
     match file.is_file() {
         true => read_json(file),
         false => Ok(Vec::new()),
@@ -185,8 +185,8 @@ fn delegates(file: &Path) -> Result<Vec<Option<Box<RawValue>>>, CacheError> {
 }
 
 impl CachedAttachment {
-    /// An attachment without arguments and without a result. If the configuration has no name, the
-    /// network's name is the label without its namespace.
+    /// Returns an attachment without arguments and without a result. If the configuration has no
+    /// name, the network's name is the label without its namespace.
     fn bare(
         mut label: String,
         is_cluster: bool,

@@ -1,8 +1,8 @@
 //! Failed detachments, which Jackfield retries without a request from the runtime.
 //!
-//! No runtime retries a DEL reliably. So each DEL and each STATUS starts one retry, if one is due.
-//! Every failed detachment has a marker. The directory of the markers is usually empty, so the
-//! search for a due retry is cheap.
+//! Jackfield cannot rely on the runtime to repeat a failed DEL. So each DEL and each STATUS starts
+//! one retry, if a retry is due. Every failed detachment has a file, its marker. The directory of
+//! the markers is usually empty, so the search for a due retry is cheap.
 
 use std::fs::DirEntry;
 use std::time::{Duration, UNIX_EPOCH};
@@ -14,7 +14,8 @@ use super::{Journal, JournalError, Key};
 
 use crate::clock;
 
-/// Half of the wait after the first failure, in seconds. The wait doubles with each attempt.
+/// The base of the waits, in seconds. The wait is twice this long after the first failure, and
+/// doubles after each further failure.
 const FIRST_WAIT: u64 = 1;
 /// The longest wait between two attempts.
 const LONGEST_WAIT: Duration = Duration::from_secs(600);
@@ -56,7 +57,7 @@ impl Journal {
     ///
     /// # Errors
     /// Code 109 if the marker cannot be written. The record itself stays, so the next DEL of the
-    /// same sandbox still finds it.
+    /// same sandbox can detach it.
     pub fn owe(&self, key: &Key, cause: &str) -> Result<Owed, JournalError> {
         let before = self.owed(key);
         let since = before.as_ref().map_or_else(now, |owed| owed.since);
@@ -72,10 +73,10 @@ impl Journal {
         Ok(owed)
     }
 
-    /// If the retry of `key` is due, returns true, and the caller then starts the retry. The marker
-    /// gets a new due time, `by` from now (at most the longest wait), so that no other call starts
-    /// a retry before that time. Returns false if no retry is due, or if the marker cannot be
-    /// written. The caller holds the lock of the sandbox.
+    /// If the retry of `key` is due, postpones the next retry by `by`, at most by the longest wait,
+    /// and returns true. The caller then starts this retry. Because of the new due time, no other
+    /// call starts a retry while this one runs. Returns false if no retry is due, or if the marker
+    /// cannot be written. The caller must hold the lock of the sandbox.
     pub fn postpone(&self, key: &Key, by: Duration) -> bool {
         let now = now();
         let owed = self.owed(key).filter(|owed| owed.is_due(now));
@@ -86,7 +87,7 @@ impl Journal {
         })
     }
 
-    /// Forgets the failed detachment of `key`, so that no retry is due.
+    /// Removes the marker of `key`, so that Jackfield does not retry the detachment any more.
     pub fn settle_owed(&self, key: &Key) {
         self.discard(FOLDER, &key.file_name());
     }
@@ -101,13 +102,14 @@ impl Journal {
         self.all(FOLDER).collect()
     }
 
-    /// Returns one failed detachment whose retry is due. Skips the detachment of `but`.
+    /// Returns one failed detachment whose retry is due. Skips the detachment of the sandbox `but`.
     pub fn due(&self, but: Option<&Key>) -> Option<Owed> {
         self.due_at(now(), but)
     }
 
-    /// Each second, the search begins at a different marker. Otherwise it would never read the
-    /// later markers while the first markers are not due.
+    /// Reads at most [`LOOKED_AT`] markers. If there are more markers, begins at a different marker
+    /// each second. If the search always began at the first marker, it would miss a later marker
+    /// that is due.
     fn due_at(&self, now: u64, but: Option<&Key>) -> Option<Owed> {
         let mut markers: Vec<DirEntry> = self.finished(FOLDER).collect();
         let count = markers.len().max(1);

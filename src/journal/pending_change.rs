@@ -8,8 +8,8 @@ use crate::cni::InterfaceName;
 use crate::npwg::NetworksDigest;
 use crate::plan::Attachment;
 
-/// A change of the networks of a running pod. Jackfield records the change before its first
-/// delegate runs, and removes the change from the record at the end.
+/// A change of the networks of a running pod. Jackfield records the change before it runs the first
+/// delegate of the change. At the end, it removes the change from the record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PendingChange {
     /// The indices of the attachments that the change detaches.
@@ -40,8 +40,9 @@ impl Sandbox {
         self.header.format = steps::format_of(&self.header.attachments);
     }
 
-    /// Forgets the replaced default routes through these detached interfaces. Otherwise a DEL would
-    /// restore such a route through a later network with the same interface name.
+    /// Removes from the record the default routes that Jackfield replaced and that went through one
+    /// of the `detached` interfaces. Otherwise a DEL would restore such a route through a later
+    /// network with the same interface name.
     pub fn forget_routes(&mut self, detached: &[InterfaceName]) {
         let is_detached = |name: &str| detached.iter().any(|it| it.as_str() == name);
         for progress in &mut self.progress {
@@ -51,7 +52,8 @@ impl Sandbox {
     }
 
     /// Returns the indices of the attachments that an unfinished change removes or has started to
-    /// add, last first. Skips detached attachments. Empty if no change is under way.
+    /// add, last first. Skips detached attachments. Returns an empty list if no change is under
+    /// way.
     pub fn unfinished(&self) -> Vec<usize> {
         let mut unfinished = self.to_detach();
         unfinished.retain(|index| self.is_pending(*index));

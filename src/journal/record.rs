@@ -70,8 +70,8 @@ mod tests {
         out
     }
 
-    /// Returns the lines before the first incomplete or damaged line, and whether the file contains
-    /// nothing else.
+    /// Returns the lines before the first incomplete or damaged line, and whether these lines are
+    /// the whole file.
     fn read(mut bytes: &[u8]) -> (Vec<Vec<u8>>, bool) {
         let lines = std::iter::from_fn(|| next_line(&mut bytes).map(<[u8]>::to_vec));
         (lines.collect(), bytes.is_empty())

@@ -46,9 +46,9 @@ pub struct Header {
     /// Every attachment, in the order of attaching.
     #[serde(with = "List::<wire::Attachment>")]
     pub attachments: Vec<Attachment>,
-    /// The digest of the annotation that the attachments match. During a change, the default
-    /// digest, which matches no annotation. `None` in records of older releases and in records that
-    /// a DEL has reconstructed.
+    /// The digest of the annotation that the attachments match. During a change, this is the
+    /// default digest, which matches no annotation. `None` in records of older releases and in
+    /// records that a DEL has reconstructed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub networks: Option<NetworksDigest>,
     /// The change of the running pod's networks that is under way.
@@ -126,7 +126,7 @@ pub enum Step<'a> {
     /// delegate of the chain ran. The rollback of an ADD writes this step only if it could not
     /// detach everything. The rollback of a change always writes it.
     Failed(usize, usize),
-    /// Routes are about to change for this attachment.
+    /// Jackfield is about to change the pod's default routes for this attachment.
     Routes(usize, Cow<'a, RouteChange>),
     /// Every attachment is attached and verified. After this step, the ADD publishes the status.
     Complete,

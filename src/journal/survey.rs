@@ -28,7 +28,8 @@ pub struct Survey {
 }
 
 impl Survey {
-    /// Returns the paths of the unreadable records that no DEL has handled.
+    /// Returns the paths of the unreadable records, in `sandboxes/` and in quarantine, that no DEL
+    /// has handled.
     pub fn unknown(&self) -> Vec<&Path> {
         let damaged = self.damaged.iter().map(|it| it.path.as_path());
         let aside = self.quarantined.iter().filter(|it| !it.is_settled);

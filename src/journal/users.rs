@@ -58,8 +58,7 @@ impl DeviceUser {
 
 impl Journal {
     /// Returns every attachment on record that has a device and is not detached, sorted by device.
-    /// Skips damaged records. Changes nothing, so every process that may read the journal can call
-    /// this function.
+    /// Skips damaged records. Changes nothing, so the caller needs only read access to the journal.
     ///
     /// # Errors
     /// Code 109 if the journal exists and cannot be read.

@@ -1,13 +1,13 @@
 //! The JSON form that types of other modules have in the journal.
 //!
-//! Each type here mirrors a type of another module, field by field (`#[serde(remote)]`). Its fields
-//! have the order of the keys in the JSON. If a field of a plan, a device or a route gets a new
-//! name, the build fails until the mirror has the new name too. `tests/golden` contains the
-//! expected JSON.
+//! Each type here mirrors a type of another module, field by field (`#[serde(remote)]`). The order
+//! of the mirror's fields is the order of the keys in the JSON. If a field of a plan, a device or a
+//! route gets a new name, the build fails until the mirror has the new name too. `tests/golden`
+//! contains the expected JSON.
 //!
 //! Values with only one text form (addresses, GUIDs, interface names, CNI results and arguments)
-//! keep the serialization of their modules. So do pods and allocated devices, because messages
-//! between plugin and agent use the same keys.
+//! have no mirror: the journal uses the serialization of their modules. Pods and allocated devices
+//! have no mirror either, because messages between plugin and agent use the same keys.
 
 mod attachment;
 mod device;

@@ -7,7 +7,8 @@ use netlink_packet_route::address::{AddressAttribute, AddressFlags, AddressMessa
 
 /// An IP address of a link, with its state in duplicate address detection.
 ///
-/// Only IPv6 addresses have the three flags (RFC 4862 §5.4). For IPv4, all three are false.
+/// Duplicate address detection exists only for IPv6 (RFC 4862 §5.4). An IPv4 address has false in
+/// `dad_failed`, `tentative` and `optimistic`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Address {
     /// The index of the link.
@@ -16,8 +17,8 @@ pub struct Address {
     pub address: IpNet,
     /// Whether another node has the same address. The kernel then does not use the address.
     pub dad_failed: bool,
-    /// Whether the address has not yet passed the check for duplicates. The kernel uses such an
-    /// address only if the address is also optimistic.
+    /// Whether the check for duplicates is not finished or has failed. During the check, the kernel
+    /// uses the address only if `optimistic` is true.
     pub tentative: bool,
     /// Whether the kernel uses the address even during the check for duplicates (RFC 4429).
     pub optimistic: bool,
@@ -39,7 +40,7 @@ impl Address {
             match attribute {
                 AddressAttribute::Local(ip) => local = Some(ip),
                 AddressAttribute::Address(ip) => address = Some(ip),
-                // The flags of the header are the lowest eight bits of these flags.
+                // This attribute has all flags. The header has only their lowest eight bits.
                 AddressAttribute::Flags(all) => flags = all.bits(),
                 _ => {}
             }

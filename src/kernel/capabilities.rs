@@ -7,7 +7,8 @@ use super::KernelError;
 /// The capabilities that a process needs to enter and change another network namespace.
 ///
 /// The delegates need the same capabilities. Jackfield checks for them before it runs the first
-/// delegate of an ADD or of a change, because the ADD or change would otherwise fail halfway.
+/// delegate of an ADD, or of a change to a running pod's networks. Without this check, the ADD or
+/// the change would fail halfway.
 const NEEDED: [(Capability, &str); 2] = [
     (Capability::CAP_NET_ADMIN, "CAP_NET_ADMIN"),
     (Capability::CAP_SYS_ADMIN, "CAP_SYS_ADMIN"),
@@ -19,13 +20,13 @@ const NEEDED: [(Capability, &str); 2] = [
 #[must_use]
 pub fn missing() -> Vec<&'static str> {
     missing_of(|capability| {
-        // An unreadable set does not prove that the capability is missing. If the capability is
-        // missing, the system call that needs it fails.
+        // If the set cannot be read, assume that the thread has the capability. If this is wrong,
+        // the system call that needs the capability fails later.
         caps::has_cap(None, CapSet::Effective, capability).unwrap_or(true)
     })
 }
 
-/// Checks that no capability is [`missing`].
+/// Checks that the calling thread has all needed capabilities.
 ///
 /// # Errors
 /// [`KernelError::Capabilities`] with the names of the missing capabilities.

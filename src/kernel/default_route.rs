@@ -52,14 +52,16 @@ impl From<Family> for AddressFamily {
 /// The main table, `RT_TABLE_MAIN`.
 pub(super) const MAIN_TABLE: u32 = 254;
 
-/// `RTPROT_STATIC`: the origin of the administrator's routes, which routing daemons do not change.
+/// `RTPROT_STATIC`, the origin of routes that an administrator adds. Routing daemons do not change
+/// such routes.
 const STATIC: u8 = 4;
 
 /// A default route of the main table.
 ///
 /// The journal stores the routes that Jackfield replaces. A restored route must equal the removed
-/// route, so `rest` has the raw form of every attribute that has no field ([`RawAttribute`]). The
-/// type stores interfaces by name, because the index changes when an interface is recreated.
+/// route. `rest` therefore keeps the attributes that have no field of their own, as
+/// [`RawAttribute`]s. A route stores its interfaces by name, because a recreated interface has
+/// another index.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DefaultRoute {
     /// The IP family.
@@ -74,9 +76,9 @@ pub struct DefaultRoute {
     /// The distance to the destination (`RT_SCOPE_*`). An IPv4 route usually has 0 with a gateway
     /// and 253 without a gateway; an IPv6 route has 0.
     pub scope: u8,
-    /// The route is for packets with this type of service only.
+    /// Only packets with this type of service use the route.
     pub tos: u8,
-    /// The route is for packets from this prefix only (IPv6).
+    /// Only packets from this prefix use the route (IPv6).
     pub from: Option<IpNet>,
     /// The source address for packets whose sender has not chosen an address.
     pub prefsrc: Option<IpAddr>,

@@ -1,4 +1,4 @@
-//! Access to the links of devices on the host.
+//! Access to the links of devices, on the host or in a pod.
 
 use super::{KernelError, Link, VfSetting, VfState};
 
@@ -25,7 +25,8 @@ pub trait DeviceLinks {
     /// [`KernelError`] when the kernel refuses or does not answer.
     fn device_links(&mut self) -> Result<Vec<Link>, KernelError>;
 
-    /// Returns the states of all virtual functions of the physical function with this index.
+    /// Returns the states of all virtual functions of a physical function. `physical` is the index
+    /// of the physical function's link.
     ///
     /// This method sends one request. The kernel needs 0.1 to 2 ms for each VF and blocks changes
     /// to all links during that time. The list is empty if the link has no VFs or its driver
@@ -35,7 +36,8 @@ pub trait DeviceLinks {
     /// [`KernelError`] when the kernel refuses or does not answer.
     fn virtual_functions(&mut self, physical: u32) -> Result<Vec<VfState>, KernelError>;
 
-    /// Changes one setting of virtual function `vf` of the physical function with this index.
+    /// Changes one setting of virtual function number `vf`. `physical` is the index of the physical
+    /// function's link.
     ///
     /// # Errors
     /// [`KernelError`] when the kernel refuses, for example because the driver does not support the

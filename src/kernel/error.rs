@@ -89,7 +89,8 @@ impl NetlinkError {
         }
     }
 
-    /// Returns whether the request may succeed later: it got no complete answer, or memory was short.
+    /// Returns whether the request may succeed later: the answer is missing or incomplete, or the
+    /// kernel lacked memory.
     fn is_passing(&self) -> bool {
         !matches!(self, Self::Refused { .. } | Self::Garbled(_))
             || self.is_errno(nix::libc::ENOMEM)

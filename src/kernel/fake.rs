@@ -16,8 +16,8 @@ use super::{
 #[derive(Debug, Default)]
 pub(crate) struct FakeLinks {
     pub(crate) links: Vec<Link>,
-    /// The addresses of all links at the first read, at the second read, and so on. Further reads
-    /// return the last entry.
+    /// The answers to reads of addresses, in order. Each answer has the addresses of all links. The
+    /// last answer also answers all further reads.
     pub(crate) frames: Vec<Vec<Address>>,
     pub(crate) routes: Vec<DefaultRoute>,
     /// The number of address reads so far.
@@ -72,7 +72,8 @@ pub(crate) struct FakeDevices {
     pub(crate) sysfs: Option<PathBuf>,
     /// The changes that fail, such as `trust on` or `mtu 1500`, with their error numbers.
     pub(crate) refuses: Vec<(String, i32)>,
-    /// The number of refusals after which every change succeeds.
+    /// The number of refusals after which every change in `refuses` succeeds; `None` if they always
+    /// fail.
     pub(crate) relents_after: Option<usize>,
     /// The changes that the fake kernel acknowledges but does not make.
     pub(crate) ignores: Vec<String>,

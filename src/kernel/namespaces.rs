@@ -17,7 +17,7 @@ const NAMED_NETNS_DIRS: [&str; 3] = ["/run/netns", "/run/docker/netns", "/run/cn
 
 /// The directory where containerd and CRI-O keep the network namespaces of pods.
 const RUNTIME_NETNS_DIR: &str = "/run/netns";
-/// The prefix of containerd's names, before a UUID. CRI-O's names consist of a UUID only.
+/// containerd names a namespace with this prefix and a UUID. CRI-O uses only a UUID.
 const CONTAINERD_PREFIX: &str = "cni-";
 
 /// A network namespace that a container runtime created for a pod.
@@ -87,8 +87,8 @@ pub struct PlacedDevice {
 /// or to find a missing device, but not in every ADD or DEL.
 ///
 /// # Errors
-/// [`KernelError`] if a namespace cannot be read, for example without privileges. A list without
-/// that namespace could lack devices.
+/// [`KernelError`] if a namespace cannot be read, for example because the process lacks privileges.
+/// The function does not skip the namespace, because the list could then lack devices.
 pub fn placed_devices() -> Result<Vec<PlacedDevice>, KernelError> {
     #[cfg(test)]
     if crate::machine::current().is_some() {
@@ -130,7 +130,7 @@ pub fn placed_devices() -> Result<Vec<PlacedDevice>, KernelError> {
 /// Returns the names of all devices that have an interface in any network namespace.
 ///
 /// # Errors
-/// As [`placed_devices`].
+/// The errors of [`placed_devices`].
 pub fn devices_in_all_namespaces() -> Result<BTreeSet<String>, KernelError> {
     let placed = placed_devices()?.into_iter();
     Ok(placed.map(|placed| placed.device).collect())
@@ -155,7 +155,7 @@ fn paths() -> Vec<PathBuf> {
 }
 
 /// Returns whether the path is a link to this process's namespace. Compares the texts of the links
-/// and opens no namespace. This saves time, because most processes are in this namespace.
+/// and opens no namespace. This saves time, because most processes are in our namespace.
 fn is_our_own(path: &Path) -> bool {
     let own = fs::read_link(OURS);
     let theirs = fs::read_link(path);

@@ -106,8 +106,8 @@ impl Netlink {
             _ => None,
         };
         let messages = match self.ask(request, Kind::List, read) {
-            // ENOENT: the kernel creates the main table with its first route. EAFNOSUPPORT: the
-            // kernel has no IPv6.
+            // ENOENT: the main table does not exist, because the kernel creates it with the first
+            // route. EAFNOSUPPORT: the kernel has no IPv6.
             Err(failure) if failure.is_errno(libc::ENOENT) => Vec::new(),
             Err(failure) if failure.is_errno(libc::EAFNOSUPPORT) => Vec::new(),
             answer => answer.map_err(|failure| failure.about("listing default routes"))?,
@@ -128,8 +128,9 @@ impl Netlink {
     }
 }
 
-/// Parses `piece` three times: as part of the answer to a read of one object, to a read of a list,
-/// and to a change. Returns the default routes that each parse finds. For [`crate::fuzzing`].
+/// Parses `piece` three times: as a part of the answer to a request for one object, to a request
+/// for a list, and to a request for a change. Returns the default routes that each parse finds.
+/// Only tests and [`crate::fuzzing`] use this function.
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) fn default_routes_in(piece: &[u8]) -> [Result<Vec<DefaultRoute>, KernelError>; 3] {
     use super::vf::Functions;

@@ -18,7 +18,7 @@ const OURS: &str = "/proc/thread-self/ns/net";
 
 /// The identity of a network namespace: the device and the inode of its file.
 ///
-/// Two paths to one namespace have the same ID for as long as the namespace exists.
+/// All paths to a namespace give the same ID while the namespace exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct NetnsId {
     device: u64,
@@ -178,7 +178,7 @@ impl PodNetns {
     /// Enters the namespace with the calling thread, runs `work`, and returns to the previous
     /// namespace.
     ///
-    /// The calling thread does this itself. A new thread would cost a stack, a clone, two wake-ups
+    /// This method starts no thread for `work`. A thread would cost a stack, a clone, two wake-ups
     /// and a join, only to open one netlink socket. This method opens the previous namespace before
     /// the switch, so that the return needs no new descriptor.
     ///

@@ -18,9 +18,9 @@ pub trait PodLinks {
 
     /// Returns the link with this name or alternative name, or [`None`].
     ///
-    /// The [`Link::name`] of a link that was found by an alternative name differs from `name`. A
-    /// caller that looks for a free name must treat alternative names as taken. A caller that needs
-    /// the interface itself must compare [`Link::name`].
+    /// If `name` is an alternative name, the [`Link::name`] of the returned link differs from
+    /// `name`. A caller that looks for a free name must treat alternative names as taken. A caller
+    /// that needs the interface itself must compare [`Link::name`].
     ///
     /// # Errors
     /// [`KernelError`] when the kernel refuses or does not answer.

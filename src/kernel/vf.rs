@@ -1,15 +1,15 @@
-//! The settings of a virtual function (VF) on its physical function (PF). The host can change them
-//! while another namespace or program uses the VF.
+//! The settings that a physical function (PF) has for each of its virtual functions (VFs). The host
+//! can change these settings while another namespace or program uses the VF.
 //!
 //! ```text
 //! RTM_GETLINK of one PF, RTEXT_FILTER_VF ──read──▶ [VfState] ──(the caller compares)──▶ [VfSetting]
 //! RTM_SETLINK of that PF, IFLA_VFINFO_LIST ◀──write────────────────────────────────────────┘
 //! ```
 //!
-//! An on/off setting or a GUID that the driver does not report is [`None`], not off or zero.
-//! Callers therefore compare only reported settings. For an address, a VLAN, a link state or a rate
-//! that the driver does not report, the kernel reports a default. For example, a rate of 0 means
-//! "no limit" or a driver without rate limits.
+//! If the driver does not report an on/off setting or a GUID, the value is [`None`], and callers do
+//! not compare it. If the driver does not report an address, a VLAN, a link state or a rate, the
+//! kernel fills in a default. So a rate of 0, for example, can mean "no limit" or "the driver has
+//! no rate limits".
 
 mod read;
 mod write;
@@ -31,7 +31,7 @@ pub struct VfState {
     pub mac: Option<MacAddr>,
     /// The VLAN of the VF's frames.
     pub vlan: Option<VfVlan>,
-    /// Whether the NIC drops frames from the VF that do not have the VF's address as their source.
+    /// Whether the NIC drops a frame from the VF if the frame's source is not the VF's address.
     pub spoof_check: Option<bool>,
     /// Whether the VF is trusted. A trusted VF may change its address and use promiscuous mode.
     pub trust: Option<bool>,
@@ -114,8 +114,9 @@ pub enum VfSetting {
 impl VfState {
     /// Returns every reported value as the setting that restores it.
     ///
-    /// Trust comes first and the hardware address second, because many drivers allow only a trusted
-    /// VF to change an address that the administrator has set.
+    /// Trust and the hardware address come first, because they decide whether the caller can then
+    /// restore the address of the VF's interface. If the administrator has set an address, many
+    /// drivers let only a trusted VF change the address of its interface.
     pub fn settings(&self) -> impl Iterator<Item = VfSetting> + use<> {
         [
             self.trust.map(VfSetting::Trust),
@@ -132,8 +133,8 @@ impl VfState {
         .flatten()
     }
 
-    /// Returns the reported value for the kind of `setting`, or [`None`] if the driver does not
-    /// report it.
+    /// Returns the reported setting of the same kind as `setting`: for any [`VfSetting::Vlan`], the
+    /// reported VLAN. Returns [`None`] if the driver reports no setting of this kind.
     #[must_use]
     pub fn of_kind(&self, setting: VfSetting) -> Option<VfSetting> {
         let kind = discriminant(&setting);

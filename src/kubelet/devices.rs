@@ -7,8 +7,8 @@ use super::message;
 use crate::bounded;
 
 /// The most devices of a pod, counted separately for device plugins and DRA drivers. Jackfield's
-/// plugin drops further devices when it reads the agent's answer. This is safe, because kubelet's
-/// checkpoint decides which devices belong to the pod.
+/// plugin drops further devices when it reads the agent's answer. This cannot give the pod a device
+/// of another pod, because kubelet's own files decide which devices belong to the pod.
 const MOST_DEVICES: usize = 1024;
 /// The longest name of a resource, a driver, a pool or a device, in bytes.
 const LONGEST_NAME: usize = 253;
@@ -128,8 +128,8 @@ fn keep<T>(list: &mut Vec<T>, room: &mut usize) {
 }
 
 impl PodDevices {
-    /// Returns the value for a pod about which kubelet gave no answer. The value has no devices,
-    /// only the error.
+    /// Returns the value for a pod about which kubelet gave no answer. The value contains the error
+    /// and no devices.
     pub fn unknown(error: &KubeletError) -> PodDevices {
         PodDevices {
             failure: Some(error.to_string()),

@@ -16,15 +16,16 @@ const GET: &str = "/v1.PodResourcesLister/Get";
 const LIST: &str = "/v1.PodResourcesLister/List";
 const ALLOCATABLE: &str = "/v1.PodResourcesLister/GetAllocatableResources";
 
-/// The time limit for all requests about one pod, or about the usage of all resources. Kubelet
-/// usually answers within milliseconds. If kubelet does not answer about a pod, kubelet's
-/// checkpoint is enough.
+/// The time limit of [`PodResources::devices_of`] and of [`PodResources::usage`], with all their
+/// requests. Kubelet usually answers within milliseconds. The limit is short, because Jackfield can
+/// read the devices of a pod from kubelet's checkpoint if kubelet does not answer.
 const WITHIN: Duration = Duration::from_secs(2);
-/// The upper bound of the first pause after kubelet refuses a call because of its rate limit.
-/// Kubelet allows 100 calls per second from all clients on the node together. The pause is a random
-/// part of the upper bound.
+/// The upper bound of the first pause after kubelet has refused a call because of its rate limit.
+/// The pause is random, from zero to the upper bound. Kubelet allows 100 calls per second from all
+/// clients on the node together.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
-/// The largest upper bound. The upper bound doubles with each retry, up to this value.
+/// The highest upper bound of the pauses after further refusals. The upper bound doubles with each
+/// retry, up to this value.
 const LONGEST_PAUSE: Duration = Duration::from_millis(320);
 
 /// A client of kubelet's pod-resources API. The client keeps its connection open.
@@ -48,8 +49,8 @@ impl PodResources {
         &self.socket
     }
 
-    /// Returns the devices of a pod. If the pod has no device of at least one of the `resources`,
-    /// the answer also lists the resources that have devices on this node. If a request fails,
+    /// Returns the devices of a pod. If the pod has no device of one of `resources`, the answer
+    /// also lists the resources that have devices on this node. If a request fails,
     /// [`failure`](PodDevices::failure) contains the error.
     pub async fn devices_of(&self, namespace: &str, name: &str, resources: &[&str]) -> PodDevices {
         let until = Instant::now() + WITHIN;

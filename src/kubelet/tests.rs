@@ -12,13 +12,13 @@ use super::*;
 mod fake;
 use fake::{FakeKubelet, NOT_FOUND, Reply, TOO_OFTEN};
 
-/// `Get` of a pod with one VF of a device plugin.
+/// The answer to `Get` for a pod with one VF of a device plugin.
 const GET: &[u8] = include_bytes!("tests/get.pb");
-/// `Get` of a pod with a claim (DRA).
+/// The answer to `Get` for a pod with a ResourceClaim (DRA).
 const GET_DRA: &[u8] = include_bytes!("tests/get-dra.pb");
-/// `List` with these two pods.
+/// The answer to `List`, with these two pods.
 const LIST: &[u8] = include_bytes!("tests/list.pb");
-/// `GetAllocatableResources`: four VFs on two NUMA nodes.
+/// The answer to `GetAllocatableResources`: four VFs on two NUMA nodes.
 const ALLOCATABLE: &[u8] = include_bytes!("tests/allocatable.pb");
 
 const VF: &str = "example.com/vf";

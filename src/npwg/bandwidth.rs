@@ -33,14 +33,16 @@ pub struct Bandwidth {
 /// The smallest default burst in bits: 64 KiB, the size of the largest possible packet.
 const LEAST_BURST: u64 = 64 * 1024 * 8;
 
-/// The largest default burst in bits. Runtimes pass this burst for the cluster network.
+/// The largest default burst in bits. Container runtimes pass this value as the burst of the
+/// cluster network.
 const MOST_BURST: u64 = i32::MAX as u64;
 
 /// The default burst in bits: a tenth of a second at the full rate, between [`LEAST_BURST`] and
 /// [`MOST_BURST`].
 ///
-/// The kernel drops a packet that is larger than the burst. With a large burst, the kernel does not
-/// limit short flows.
+/// The burst must not be too small, because the kernel drops every packet that is larger than the
+/// burst. The burst must not be too large, because the kernel does not limit a flow that fits into
+/// the burst.
 fn default_burst(rate: u64) -> u64 {
     (rate / 10).clamp(LEAST_BURST, MOST_BURST)
 }
@@ -50,12 +52,12 @@ impl Bandwidth {
     ///
     /// # Errors
     ///
-    /// [`BandwidthError`] for an undefined key that contains no `.`, a value that is not an
-    /// integer above zero, or a burst without its rate.
+    /// [`BandwidthError`] if a key is unknown, a value is not an integer above zero, or a burst has
+    /// no rate. A key that contains a `.` is never an error.
     pub(crate) fn read(object: &RawObject) -> Result<Option<Self>, BandwidthError> {
         const KEYS: [&str; 4] = ["ingressRate", "ingressBurst", "egressRate", "egressBurst"];
         for (key, _) in object.iter() {
-            // A key with a period belongs to an implementation (§4.1.2.1).
+            // Keys with a period are reserved for implementations (§4.1.2.1).
             if !key.contains('.') && !KEYS.iter().any(|known| same_key(key, known)) {
                 return Err(BandwidthError::UnknownKey(key.to_owned()));
             }
@@ -89,7 +91,7 @@ pub enum BandwidthError {
     /// A value is not an integer above zero.
     #[error("{0}; give bits as an integer above zero")]
     Json(#[from] JsonError),
-    /// An undefined key that contains no `.`.
+    /// A key that the specification does not define. Keys that contain a `.` are allowed.
     #[error("unknown key {0:?}; use ingressRate, ingressBurst, egressRate, egressBurst")]
     UnknownKey(String),
     /// A burst without a rate.

@@ -8,8 +8,8 @@ use super::object_ref::ObjectRef;
 
 /// The parts of a NetworkAttachmentDefinition that an attachment needs (NPWG 1.3 §3.2).
 ///
-/// This type keeps the configuration as text, so that an invalid configuration fails only its own
-/// attachment.
+/// This type keeps the configuration as text, so that an invalid configuration fails only the
+/// attachments that use it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Definition {
     /// The object's name.
@@ -36,8 +36,8 @@ impl Definition {
         Self::from_parts(object, config.unwrap_or_default())
     }
 
-    /// Reads a definition from `object` and from `config`, its `spec.config`. Ignores `spec.config`
-    /// in `object`, so a caller can omit a large configuration from `object`.
+    /// Reads a definition whose `spec.config` is in `config` and whose other keys are in `object`.
+    /// Ignores `spec.config` in `object`, so a caller can omit a large configuration from `object`.
     ///
     /// # Errors
     ///

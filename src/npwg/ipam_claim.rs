@@ -1,4 +1,4 @@
-//! A claim for addresses that outlive a pod.
+//! The IPAMClaim, an object for addresses that stay allocated after the pod is deleted.
 
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;

@@ -19,8 +19,8 @@ impl<'a> Manifest<'a> {
         Ok(ObjectRef::new(namespace, name)?)
     }
 
-    /// Refuses an object with a different `kind` or API group. Accepts every object without `kind`.
-    /// Checks only `kind` if the object has no `apiVersion`.
+    /// Refuses an object whose `kind` is not `kind`, or whose API group is not in `groups`. Accepts
+    /// every object without `kind`. Accepts every API group if the object has no `apiVersion`.
     pub(crate) fn is(self, kind: &'static str, groups: &[&str]) -> Result<(), ManifestError> {
         let group = self
             .text("/apiVersion")?

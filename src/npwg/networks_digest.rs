@@ -11,8 +11,7 @@ const LENGTH: usize = 32;
 /// The digest of an annotation that selects networks, or of one element of the annotation.
 ///
 /// The default differs from the digest of every text, so a sandbox with the default matches no
-/// annotation. For example, a sandbox has the default after a change of its networks failed
-/// halfway.
+/// annotation. For example, a sandbox gets the default if a change of its networks fails halfway.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct NetworksDigest(#[serde(deserialize_with = "bounded::text::<_, LENGTH>")] String);

@@ -19,8 +19,8 @@ pub struct PortMapping {
     pub container_port: NonZeroU16,
     /// The protocol of both ports.
     pub protocol: Protocol,
-    /// The host's address to listen on. The specification does not define this key, but the portmap
-    /// plugin and Multus support it.
+    /// The address of the host for which the plugin forwards the port. The specification does not
+    /// define this key, but the portmap plugin and Multus support it.
     #[serde(rename = "hostIP", skip_serializing_if = "Option::is_none")]
     pub host_ip: Option<IpAddr>,
 }

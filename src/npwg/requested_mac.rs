@@ -13,12 +13,12 @@ use super::Dialect;
 pub enum RequestedMac {
     /// Six bytes: an Ethernet address.
     Ethernet(MacAddr),
-    /// Twenty bytes: an IPoIB address, in 1.0 only.
+    /// Twenty bytes: an IPoIB address, in NPWG 1.0 only.
     Ipoib(IpoibAddr),
 }
 
 impl RequestedMac {
-    /// Reads an address in the format of a dialect.
+    /// Reads an address in a format that the given version of NPWG allows.
     ///
     /// # Errors
     ///

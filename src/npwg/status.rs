@@ -32,13 +32,13 @@ pub struct StatusEntry {
     /// `mac`: the hardware address of the interface, 6 or 20 bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mac: Option<String>,
-    /// `mtu`: the MTU of the interface in bytes, a key of Multus.
+    /// `mtu`: the MTU of the interface in bytes. This key comes from Multus.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mtu: Option<u32>,
     /// `default`: whether the entry describes the cluster network. Every entry has this key.
     #[serde(default, deserialize_with = "null_is_default")]
     pub default: bool,
-    /// `dns`. Unlike `dns` of a CNI result, it has no resolver options (NPWG 1.3 §5.3.6).
+    /// `dns`: the DNS settings of the result, without the resolver options (NPWG 1.3 §5.3.6).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dns: Option<Dns>,
     /// `default-route`: the gateways that the pod requested.
@@ -74,7 +74,8 @@ pub struct StatusSource<'a> {
     pub name: &'a str,
     /// Whether the network is the cluster network.
     pub is_default: bool,
-    /// The result of the delegates; `None` gives a minimal entry.
+    /// The result of the delegates. With `None`, the entry has no addresses, MAC, MTU and DNS
+    /// settings.
     pub result: Option<&'a CniResult>,
     /// The requested name of the interface.
     pub ifname: &'a InterfaceName,
@@ -87,7 +88,7 @@ pub struct StatusSource<'a> {
 }
 
 impl StatusEntry {
-    /// The entry of one attachment (NPWG 1.3 §5.1.1, §5.3.2.1, §5.3.3.1, §5.3.4.1).
+    /// Returns the entry of one attachment (NPWG 1.3 §5.1.1, §5.3.2.1, §5.3.3.1, §5.3.4.1).
     ///
     /// Interface, MAC and MTU come from the result's first interface in a sandbox. If the result
     /// lists no interfaces, as in CNI 0.1.0 and 0.2.0, the entry has the requested interface name.
@@ -125,14 +126,14 @@ impl StatusEntry {
         }
     }
 
-    /// Lists all other entries of a sandbox in the first entry.
+    /// Lists all other entries of a sandbox in the first entry, under `io.jackfield.attached`.
     pub fn sign(entries: &mut [StatusEntry]) {
         if let [first, others @ ..] = entries {
             first.attached = others.iter().map(StatusEntry::mark).collect();
         }
     }
 
-    /// The network and interface of the entry, in the format of a selection:
+    /// Returns the network and interface of the entry, in the format of a selection:
     /// `namespace/name@interface`.
     fn mark(&self) -> String {
         match &self.interface {

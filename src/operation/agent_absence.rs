@@ -62,8 +62,8 @@ pub fn forget(run: &Path) {
 pub(super) struct Dated(PathBuf);
 
 impl Dated {
-    /// Returns the file for the configured agent socket. The name depends on the socket, because
-    /// two installations on one node each have an agent.
+    /// Returns the file for the configured agent socket. The file's name depends on the socket,
+    /// because a node can have two installations, each with its own agent.
     fn of(host: &Host<'_>, config: &NodeConfig, name: &str) -> Option<Dated> {
         let Source::Cluster { agent_socket, .. } = &config.source else {
             return None;

@@ -1,5 +1,5 @@
 //! Attaches the networks of a new pod, or further networks of a running pod, one after another.
-//! Records each attachment and each change of routes in the journal before making it.
+//! Before each attachment and each change of routes, writes a step to the journal.
 
 use std::borrow::Cow;
 use std::net::IpAddr;
@@ -18,12 +18,13 @@ use crate::kernel::{PodLinks, PodNetns};
 use crate::plan::{Attachment, Reason};
 use crate::verify::Masters;
 
-/// Attaching leaves a quarter of the time unused, for detaching after a failure.
+/// Attaching may use three quarters of the time. The last quarter is kept for detaching after a
+/// failure.
 pub(super) const KEPT_FOR_DETACHING: u32 = 4;
 
-/// Refuses an attachment if its interface name is already the name or an alternative name of a link
-/// in the network namespace (NPWG 1.3 §4.1.2.1.5). Skips attachments for which `may_be_there`
-/// returns true.
+/// Refuses an attachment if the network namespace already has a link with the interface name of the
+/// attachment (NPWG 1.3 §4.1.2.1.5). Alternative names of links count too. Skips attachments for
+/// which `may_be_there` returns true.
 pub(super) fn check_free(
     prepared: &Prepared,
     links: &mut dyn PodLinks,
@@ -103,10 +104,11 @@ impl Attaching<'_> {
             Hardware::of(&self.context.request.config).write_file(attachment)?;
         }
         let previous = match attachment.is_cluster {
-            // The result of the plugins that the runtime called before Jackfield (CNI 1.1.0 §2
-            // ADD).
+            // The runtime may have called other plugins before Jackfield. Pass on their result (CNI
+            // 1.1.0 §2 ADD).
             true => self.previous.clone(),
-            // Plugins of the auxiliary chain are written for chaining and need a `prevResult`.
+            // The plugins of the auxiliary chain (`auxiliaryCNIChainName`) expect the result of an
+            // earlier plugin, so pass an empty `prevResult`.
             false => attachment.is_auxiliary.then(CniResult::default),
         };
         let (header, netns) = (&self.sandbox.header, Some(self.netns.path()));
@@ -125,7 +127,7 @@ impl Attaching<'_> {
         stopwatch.during(Phase::Verify, || self.prove(index, attachment))
     }
 
-    /// Verifies the attachment. The caller calls this before it runs the plugins of the next
+    /// Verifies the attachment. The caller must do this before it runs the plugins of the next
     /// attachment, because those plugins may enslave this attachment's interface.
     fn prove(&mut self, index: usize, attachment: &Attachment) -> Result<(), Failure> {
         let result = self.sandbox.progress[index].result.as_ref();
@@ -155,8 +157,9 @@ impl Attaching<'_> {
         applied
     }
 
-    /// If an attachment before the index `first` replaces the default routes of the pod, removes
-    /// the default routes that the attachments from `first` on have added.
+    /// Removes default routes that the new networks have added, if an older attachment (with an
+    /// index below `first`) has replaced the pod's default routes. Only a change of a running pod
+    /// has older attachments.
     fn remove_added_routes(&mut self, first: usize) -> Result<(), Failure> {
         let attachments = &self.sandbox.header.attachments;
         let mut kept = attachments.iter().zip(&self.sandbox.progress).take(first);

@@ -39,7 +39,8 @@ pub struct Changed {
     pub detached: Vec<NetworkPlace>,
     /// The attached networks.
     pub attached: Vec<NetworkPlace>,
-    /// The status of every attachment as the change published it; empty if it published no status.
+    /// The status of every attachment, as the change published it; empty if the change published no
+    /// status.
     pub status: Vec<StatusEntry>,
 }
 
@@ -50,8 +51,8 @@ impl Changed {
     }
 }
 
-/// Builds the request for a change of the sandbox that `header` describes, as the runtime would for
-/// an ADD. `conf` is the node configuration.
+/// Builds the request for a change of the sandbox that `header` describes. The request is like the
+/// runtime's ADD of this sandbox. `conf` is the node configuration.
 ///
 /// # Errors
 /// If the node configuration or a recorded value is invalid.
@@ -68,13 +69,13 @@ pub fn request(header: &Header, cni_path: &str, conf: RawObject) -> Result<Reque
     Request::for_people(call, conf)
 }
 
-/// Returns what [`change`] would detach and attach. Ignores what an interrupted change has left
-/// behind. Changes nothing.
+/// Returns what [`change`] would detach and attach. Does not account for an interrupted change,
+/// whose attachments [`change`] would detach first. Changes nothing.
 ///
 /// # Errors
-/// If the sandbox cannot be locked, if its record or its network namespace cannot be read, if the
-/// node configuration forbids changes in the pod's namespace, if no plan can be made, or if the
-/// plan has problems.
+/// - If the sandbox cannot be locked, or if its record or its network namespace cannot be read.
+/// - If the node configuration forbids changes in the pod's namespace.
+/// - If no plan can be made, or if the plan has problems.
 pub fn foresee(context: &Context<'_>) -> Result<Changed, Failure> {
     let key = context.key()?;
     let _lock = context.lock(&key.container)?;
@@ -90,9 +91,9 @@ pub fn foresee(context: &Context<'_>) -> Result<Changed, Failure> {
 /// Changes no network if the sandbox's pod is not running.
 ///
 /// # Errors
-/// Any failure of a step. If attaching fails, the change detaches again what it has attached.
-/// Networks that it has already detached stay detached. If the change fails after Jackfield has
-/// read the record, the journal records the failure, and the pod gets an event.
+/// The failure of any step. If attaching a network fails, the change detaches the networks that it
+/// has attached. The networks that the change has detached stay detached. If the change fails after
+/// Jackfield has read the record, the journal records the failure, and the pod gets an event.
 pub fn change(context: &Context<'_>) -> Result<Changed, Failure> {
     capabilities::require()?;
     let key = context.key()?;
@@ -122,15 +123,19 @@ pub fn change(context: &Context<'_>) -> Result<Changed, Failure> {
                 context.note(Note::Tolerated(cause.into()));
             }
             let event = Event::warning("FailedNetworkChange", failure.in_full());
-            // The caller gets the failure in any case.
+            // Ignore a failure to send the event, because the caller gets `failure` in any case.
             let _ = context.tell(pod.as_ref(), vec![event]);
         }
     }
     outcome
 }
 
-/// Returns the sandbox if its pod is running: its ADD completed in this boot, its record is intact
-/// and names the pod, its network namespace exists, and no retry of its detachment is pending.
+/// Returns the sandbox if its pod is running. The pod counts as running if all of these are true:
+///
+/// - the ADD of the sandbox completed in this boot;
+/// - the record is intact and names the pod;
+/// - the network namespace exists;
+/// - no failed detachment of the sandbox waits for a retry.
 fn running(context: &Context<'_>, key: &Key) -> Result<Option<Sandbox>, Failure> {
     let journal = &context.host.journal;
     let Lookup::Found(sandbox) = journal.find(key)? else {
@@ -160,8 +165,8 @@ fn prepare(context: &Context<'_>, sandbox: &Sandbox) -> Result<Change, Failure> 
     prepare::change(context, &sandbox.header)
 }
 
-/// Checks that the networks of a change can be attached. If one cannot, returns a failure with the
-/// problems of all networks.
+/// Checks that all networks of a change can be attached. If one network cannot, returns a failure
+/// with the problems of all networks.
 fn refuse_problems(change: &Change) -> Result<(), Failure> {
     let problems = change.prepared.problems.iter().cloned();
     Failure::of(problems.map(Failure::from).collect())
@@ -238,8 +243,8 @@ fn settle(
     }
     let unfinished = sandbox.unfinished();
     detach::detach_some(context, &mut sandbox, &unfinished, Detachment::Earlier)?;
-    // An earlier attempt may have detached some attachments and failed to detach others. Only now
-    // are all of them detached.
+    // Release the devices and addresses of all detached attachments. An earlier attempt that
+    // detached only some attachments has not released anything.
     let attachments = sandbox.header.attachments.iter().enumerate();
     let ended = attachments.filter(|(index, _)| sandbox.is_pending(*index));
     let journal = &context.host.journal;

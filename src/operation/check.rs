@@ -139,7 +139,7 @@ fn on_record(
     match context.host.journal.find(key)? {
         Lookup::Found(sandbox) => return Ok(*sandbox),
         Lookup::Absent if !context.host.journal.is_lost(key) => {}
-        // The damaged record does not show what was attached, so there is nothing to compare with.
+        // A damaged record does not show what was attached, so CHECK cannot compare anything.
         Lookup::Damaged(aside) => {
             context.note(Note::DamagedRecord(damage(aside)));
             return Err(record_lost());
@@ -178,8 +178,8 @@ fn ask_delegates(
 }
 
 /// Returns the network namespace path to pass to the plugins, which compare it with the path in
-/// their result. This is the path from ADD, if it still refers to the same namespace as the path of
-/// this call. Otherwise it is the path of this call.
+/// their result. If the path from ADD still refers to the same namespace as the path of this call,
+/// returns the path from ADD. Otherwise returns the path of this call.
 fn netns_for_delegates<'a>(context: &'a Context<'_>, sandbox: &'a Sandbox) -> Option<&'a Path> {
     let given = context.request.call.netns.as_deref()?;
     let attached = Path::new(&sandbox.header.netns);

@@ -1,9 +1,9 @@
 //! `default-route`: replaces the pod's default routes with routes through one attachment (NPWG 1.3
 //! §4.1.2.1.9).
 //!
-//! The journal records this change as part of the attachment. ADD records the change before making
-//! it, and DEL of the attachment undoes it. ADD removes the replaced routes from the results of all
-//! attachments.
+//! The journal records this change of routes as part of the attachment. ADD records the change
+//! before it makes the change. DEL of the attachment undoes the change. ADD removes the replaced
+//! routes from the results of all attachments.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::Path;
@@ -117,8 +117,8 @@ pub fn prove(
     }
 }
 
-/// Whether `found` has the family, next hops and metric of `wanted`. A `wanted` without a metric
-/// matches any metric, because the kernel chose the metric.
+/// Whether `found` has the family, next hops and metric of `wanted`. If `wanted` has no metric, any
+/// metric of `found` matches, because the kernel has chosen that metric.
 fn same(wanted: &DefaultRoute, found: &DefaultRoute) -> bool {
     let way = |route: &DefaultRoute| -> Vec<_> {
         let hops = route.next_hops.iter();
@@ -159,8 +159,9 @@ fn unless_final<T>(outcome: Result<T, KernelError>) -> Result<Option<T>, KernelE
     }
 }
 
-/// Returns the results of all attachments, without the default routes and gateways that were
-/// replaced: "the default route and gateway will be cleared" (NPWG 1.3 §4.1.2.1.9).
+/// Returns the results of all attachments, without the default routes that were replaced: "the
+/// default route and gateway will be cleared" (NPWG 1.3 §4.1.2.1.9). Also removes the gateways of
+/// the same families, except from the attachment that has `default-route`.
 pub fn reflected(sandbox: &Sandbox) -> Vec<Option<CniResult>> {
     let results = sandbox.progress.iter().map(|it| it.result.clone());
     let mut results: Vec<Option<CniResult>> = results.collect();

@@ -62,7 +62,7 @@ fn locked(context: &Context<'_>, key: &Key) -> Result<(), Failure> {
         context.host.cluster.sweep(&pod);
     }
     recovery::del_without_record(context, key, is_lost)?;
-    // The marker of a failed detachment may remain although the record is gone.
+    // The file about a failed detachment, in `owed/`, may remain although the record is gone.
     Ok(journal.forget(key)?)
 }
 

@@ -1,6 +1,7 @@
-//! Detaches sandboxes: for DEL and GC, after a failed ADD, for a retry, on uninstall, and if an ADD
-//! finds an obsolete sandbox. Also detaches single attachments when the networks of a running pod
-//! change.
+//! Detaches sandboxes: for a DEL, a GC or a retry, after a failed ADD, and when Jackfield is
+//! uninstalled. An ADD also detaches an obsolete sandbox that has the same key, or that holds a
+//! device, MAC or GUID that the ADD needs. Also detaches single attachments when the networks of a
+//! running pod change.
 
 use std::path::{Path, PathBuf};
 
@@ -28,8 +29,9 @@ pub enum Detachment {
 /// other attachments (NPWG 1.3 §7.2).
 ///
 /// # Errors
-/// [`Failure::Owed`] if a part could not be detached or a device could not be restored. The record
-/// then stays in the journal for a retry. The journal's error if the record cannot be removed.
+/// [`Failure::Owed`] if an attachment could not be detached or a device could not be restored. The
+/// record then stays in the journal for a retry. The journal's error if the record cannot be
+/// removed.
 pub fn detach(context: &Context<'_>, sandbox: Sandbox, why: Detachment) -> Result<(), Failure> {
     let key = sandbox.header.key();
     let (detached, mut debts) = attempt(context, &sandbox, &sandbox.to_detach(), why);
@@ -78,7 +80,7 @@ fn steps(sandbox: &Sandbox, detached: &[usize], why: Detachment) -> Vec<Step<'st
 /// failed, releases the devices, MACs and GUIDs of the attachments at `indices`.
 ///
 /// # Errors
-/// [`Failure::Owed`] if a part could not be detached or a device could not be restored. The
+/// [`Failure::Owed`] if an attachment could not be detached or a device could not be restored. The
 /// journal's error if the steps cannot be recorded.
 pub(super) fn detach_some(
     context: &Context<'_>,
@@ -178,11 +180,11 @@ pub(super) fn attempt(
     (detached, debts)
 }
 
-/// Returns the path of the network namespace to pass to delegates. This is CNI_NETNS of a DEL from
-/// the runtime, or else the recorded path. The runtime may omit CNI_NETNS even while the pod exists
-/// (CNI 1.1.0 §2 DEL). Returns a path only if the path still refers to the recorded namespace,
-/// because the path may now belong to another pod. If the record lacks the namespace's identity,
-/// returns CNI_NETNS without this check.
+/// Returns the path of the network namespace to pass to delegates. Tries CNI_NETNS of a DEL from
+/// the runtime first, then the recorded path. The runtime may omit CNI_NETNS even while the pod
+/// exists (CNI 1.1.0 §2 DEL). Returns a path only if the path still refers to the recorded
+/// namespace, because the path may now belong to another pod. If the record lacks the namespace's
+/// identity, returns CNI_NETNS without this check, and never the recorded path.
 ///
 /// # Errors
 /// As [`recorded_netns`].

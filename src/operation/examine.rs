@@ -1,4 +1,4 @@
-//! Examines networks, and reports the problems of their configurations and programs. Needs no pod.
+//! Examines networks without a pod, and reports the problems of their configurations and programs.
 
 use super::{Context, Failure, networks};
 use crate::cluster::{Catalog, Network, NetworkError};
@@ -28,7 +28,8 @@ pub struct Examined {
 /// Examines the networks in the node configuration, and the networks of `definitions`.
 ///
 /// # Errors
-/// If the cluster does not answer. Problems of a network are in [`Examined::problems`] instead.
+/// If the cluster does not answer. Problems of a single network cause no error. They are in
+/// [`Examined::problems`].
 pub fn every_network(
     context: &Context<'_>,
     definitions: &[ObjectRef],

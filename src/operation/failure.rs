@@ -24,7 +24,8 @@ pub enum Failure {
     /// nested calls is invalid.
     #[error(transparent)]
     Depth(#[from] DepthError),
-    /// Jackfield's own program cannot be determined, so it cannot be excluded as a delegate.
+    /// Jackfield cannot find out which file its own program is. It needs to know the file, so that
+    /// it does not call itself as a delegate.
     #[error("/proc/self/exe: {0}; mount /proc")]
     Ourselves(#[source] io::Error),
     /// The environment variables or the configuration of the call are invalid.
@@ -225,7 +226,8 @@ fn after(first: &Failure, cleanup: &Failure) -> String {
 }
 
 impl Failure {
-    /// Formats this failure for a reader who has just read `first`.
+    /// Formats this failure for a message that already contains `first`. If a plugin returned the
+    /// same error as in `first`, the text does not repeat the error.
     fn beside(&self, first: &ChainError) -> String {
         let Failure::Delegates(place, causes) = self else {
             return self.to_string();

@@ -1,9 +1,10 @@
 //! GC: frees the resources of sandboxes that the runtime no longer lists (CNI 1.1.0 §2 GC).
 //!
-//! GC first calls DEL for the recorded sandboxes that the runtime no longer lists, because few
-//! plugins free on GC everything that they free on DEL. Then it calls GC of every network's plugins
-//! with the remaining attachments of that network. The runtime lists a sandbox only as (container,
-//! eth0). GC finds the further interfaces of the sandbox (net1, net2 and so on) in the journal.
+//! GC first detaches the recorded sandboxes that the runtime no longer lists, with the plugins'
+//! DEL. This is necessary because few plugins free on GC everything that they free on DEL. Then GC
+//! calls every network's plugins with the verb GC and the remaining attachments of that network.
+//! The runtime lists a sandbox only as (container, eth0). GC finds the further interfaces of the
+//! sandbox (net1, net2 and so on) in the journal.
 
 mod attached;
 mod networks;
@@ -32,8 +33,8 @@ const LEAST: Duration = Duration::from_secs(1);
 const KEPT: u32 = 4;
 /// GC waits up to a quarter of its time for changes of running pods to end.
 const WAITING: u32 = 4;
-/// GC waits up to a quarter of the remaining time for the cluster to return the administrator's
-/// networks.
+/// GC asks the cluster for the networks that the node configuration names. It waits up to a quarter
+/// of the remaining time for the answer.
 const ASKING: u32 = 4;
 
 /// The outcome of a GC.
@@ -50,18 +51,19 @@ pub struct Collected {
 /// Detaches every recorded sandbox that the configuration on stdin does not list as valid, then
 /// calls GC of the networks' plugins. Skips the GC of the plugins if the networks of a running pod
 /// are being changed, or if the attachments of a live container are unknown. Does nothing if the
-/// configuration has no list.
+/// configuration has no list of valid attachments.
 ///
 /// # Errors
-/// All failures, combined. A failure to detach a sandbox or to call a plugin does not stop GC, but
-/// an unreadable list or journal does.
+/// All failures, combined. An unreadable list or journal stops GC. After a failure to detach a
+/// sandbox or to call a plugin, GC continues.
 pub fn gc(context: &Context<'_>) -> Result<Collected, Failure> {
     let named = ValidAttachment::read_list(&context.request.stdin);
     let Some(named) = named.map_err(Failure::ValidAttachments)? else {
         context.note(Note::NoValidAttachments);
         return Ok(Collected::default());
     };
-    // Read the complete sandboxes now, because further ADDs may complete while this GC waits.
+    // Note now which ADDs are complete. An ADD that completes while this GC waits is newer than the
+    // runtime's list, so its sandbox must stay.
     let complete = context.host.journal.complete()?;
     let until = clock::now() + context.left() / WAITING;
     let no_change = match ChangesLock::exclude(&context.host.lock_dir, until) {
@@ -114,7 +116,7 @@ struct Gc<'a> {
     complete: HashSet<Key>,
     collected: Collected,
     failures: Vec<Failure>,
-    /// The attachments that must be kept.
+    /// The attachments that the networks' plugins must keep.
     attached: LiveAttachments,
     networks: Networks,
 }
@@ -132,8 +134,8 @@ impl Gc<'_> {
         }
         let mut waiting = keys.iter().filter(|key| !is_named(key)).count();
         for key in keys {
-            // Only one record is in memory at a time, because a record contains the configurations
-            // of its networks and may be large.
+            // Keep only one record in memory at a time, because a record contains the
+            // configurations of its networks and may be large.
             let Lookup::Found(sandbox) = context.host.journal.find(&key)? else {
                 continue;
             };
@@ -162,7 +164,7 @@ impl Gc<'_> {
     ) -> Result<(), Failure> {
         if context.left() < LEAST {
             // Keep the attachments of this sandbox, so that no plugin frees their resources. Do not
-            // mark the detachment for a retry, because GC has not tried it.
+            // record a failed detachment, because GC has not tried to detach the sandbox.
             self.attached.keep(seen);
             self.collected.left += 1;
             return Ok(());
@@ -170,7 +172,7 @@ impl Gc<'_> {
         let until = context.deadline.min(clock::now() + BUSY);
         let lock = Lock::take(&context.host.lock_dir, &key.container, until);
         if let Err(LockError::Busy { .. }) = lock {
-            // Another process is working on the sandbox, so treat it as alive.
+            // Another process is working on the sandbox, so treat the sandbox as alive.
             self.attached.keep(seen);
         }
         let _lock = lock?;

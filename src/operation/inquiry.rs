@@ -1,5 +1,5 @@
-//! The question that a call asks the cluster, built from the data about the pod in the runtime's
-//! call.
+//! The question that Jackfield asks the cluster in a call of the runtime. Jackfield makes the
+//! question from the data about the pod in that call.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -114,7 +114,7 @@ pub(super) fn ask(
     Ok(answered?)
 }
 
-/// Returns the pod in CNI_ARGS. A runtime without Kubernetes passes none.
+/// Returns the pod in CNI_ARGS. A runtime without Kubernetes passes no pod.
 ///
 /// # Errors
 /// If the namespace or the name is not valid.

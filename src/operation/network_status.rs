@@ -66,8 +66,8 @@ fn claims(sandbox: &Sandbox, results: &[Option<CniResult>], shown: &[Shown]) -> 
     ClaimStatus::group(devices)
 }
 
-/// Leaves a file that asks the agent to remove the detached attachments at `indices` from the
-/// status of the pod's ResourceClaims. Leaves no file if the journal has a record of another
+/// Writes a file that asks the agent to remove the detached attachments at `indices` from the
+/// status of the pod's ResourceClaims. Writes no file if the journal has a record of another
 /// sandbox of the pod.
 pub(super) fn leave_claims(context: &Context<'_>, sandbox: &Sandbox, indices: &[usize]) {
     let attachments = sandbox.header.at(indices);
@@ -110,8 +110,8 @@ pub(super) fn publish(
     Ok(status)
 }
 
-/// Builds the event that lists the attachments of a pod from the index `first` on. The `reason` and
-/// the wording are those of Multus.
+/// Builds the event that lists the attachments of a pod from the index `first` on. The event has
+/// the same `reason` and wording as the event of Multus.
 pub(super) fn added(sandbox: &Sandbox, first: usize) -> Event {
     let part = |(attachment, attached): (&Attachment, &Progress)| {
         let ips = attached.result.iter().flat_map(|result| &result.ips);

@@ -17,16 +17,16 @@ use crate::plan::{self, Attachment, KnownNetwork, NamedIn, NetworkPlace, Reason}
 
 /// A network that the node configuration names.
 pub(super) struct Named {
-    /// How messages call the network until it is found.
+    /// How messages name the network if it was not found.
     pub(super) label: String,
     /// The network, or the reason why it was not found.
     pub(super) found: Result<Network, NetworkError>,
     named_in: NamedIn,
 }
 
-/// Looks up in `answer` the networks that the node configuration names. Returns the cluster network
-/// and the others. The others are the `delegates` after the first, `defaultNetworks`, and the
-/// auxiliary chain (`auxiliaryCNIChainName`).
+/// Looks up in `answer` the networks that the node configuration names. Returns the cluster
+/// network, and a list of the other networks: the `delegates` after the first, `defaultNetworks`,
+/// and the auxiliary chain (`auxiliaryCNIChainName`).
 pub(super) fn named(context: &Context<'_>, answer: &Answer) -> (Named, Vec<Named>) {
     let config = &context.request.config;
     let catalog = Catalog::build(config, answer);
@@ -47,8 +47,8 @@ pub(super) fn named(context: &Context<'_>, answer: &Answer) -> (Named, Vec<Named
     (cluster, others)
 }
 
-/// Asks the cluster for the networks that the node configuration names. If
-/// [`inquiry::are_on_disk`] is true, does not ask and returns an empty answer.
+/// Asks the cluster for the networks that the node configuration names. If all of them are on disk
+/// ([`inquiry::are_on_disk`]), returns an empty answer without a question to the cluster.
 ///
 /// # Errors
 /// If the cluster does not answer by `until`.
@@ -59,9 +59,9 @@ pub(super) fn answer(context: &Context<'_>, until: Instant) -> Result<Answer, Cl
     }
 }
 
-/// Asks the same question as [`answer`]. If [`answer`] would ask nothing, only checks that
-/// the cluster can be reached. If `dynamicAttachment` is set, the answer also names the sandboxes whose pods
-/// have a changed annotation.
+/// Asks the cluster the same question as [`answer`]. If [`answer`] would ask no question, this
+/// function only checks that the cluster is ready to answer. With `dynamicAttachment`, the answer
+/// also names the sandboxes whose pods have a changed annotation.
 ///
 /// # Errors
 /// If the cluster does not answer by `until`.
@@ -193,7 +193,7 @@ impl KnownNetwork {
         called
     }
 
-    /// Checks that every program that an ADD would run exists, including IPAM plugins.
+    /// Checks that an ADD would find the programs of all plugins, including IPAM plugins.
     pub(super) fn check_programs(&self, context: &Context<'_>) -> Result<(), Failure> {
         let (_, missing) = programs(context, &context.search_path(), &self.config);
         missing.into_iter().next().map_or(Ok(()), |missing| {

@@ -18,7 +18,7 @@ pub enum Note {
     /// The message of a warning event for the pod.
     #[error("{0}")]
     Event(String),
-    /// A plugin does not implement CHECK and returned an error.
+    /// A plugin returned an error on CHECK, because it does not implement CHECK.
     #[error("{0}: {1}")]
     NoCheck(NetworkPlace, Box<ChainError>),
     /// A failure that does not fail the call. For example, Jackfield could not create an event, or
@@ -111,7 +111,8 @@ pub enum Note {
     },
 }
 
-/// Returns the damage of a record, and where the record is now.
+/// Converts the outcome of moving a damaged record to quarantine into one error: the damage of the
+/// record and its new path, or the reason why the record could not be moved.
 pub(super) fn damage(aside: PutAside) -> SharedError {
     aside.map_or_else(SharedError::new, SharedError::new)
 }

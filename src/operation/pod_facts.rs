@@ -16,9 +16,9 @@ use crate::plan::{Difference, Inputs, Plan, difference, plan};
 /// The facts about a pod from the runtime and from the cluster.
 #[derive(Debug)]
 pub(super) struct PodFacts {
-    /// The name of the pod, if the runtime passes one. If the runtime passes no UID, this contains
-    /// the UID from the cluster. Without a UID, a publication could change a later pod with the
-    /// same name.
+    /// The name of the pod, if the runtime passes one. If the runtime passes no UID, this name
+    /// contains the UID from the cluster. Without a UID, a publication could change a later pod
+    /// with the same name.
     pub(super) pod: Option<PodName>,
     annotations: PodAnnotations,
     /// The answer of the cluster.
@@ -36,7 +36,8 @@ impl PodFacts {
             uid: pod.uid.or_else(|| clusters?.uid.clone()),
             ..pod
         });
-        // Without a pod there is no namespace in which to look up the selected networks.
+        // If the runtime passes no pod name, Jackfield does not know the namespace in which to look
+        // up the selected networks.
         let annotations = || Some(clusters?.annotations.clone()).filter(|_| is_pod);
         PodFacts {
             pod: named,

@@ -28,7 +28,8 @@ pub struct Prepared {
     pub pod: Option<PodName>,
     /// The digest of the annotation that selects the pod's networks.
     pub networks: NetworksDigest,
-    /// The attachments in order, each with the programs of its chain in order.
+    /// The attachments in the order in which the ADD attaches them, each with the programs of its
+    /// plugins.
     pub attachments: Vec<(Attachment, Binaries)>,
     /// Events about the pod.
     pub events: Vec<Event>,
@@ -59,7 +60,7 @@ pub(super) struct Announced<'a> {
     question: Option<Question>,
 }
 
-/// Announces to the cluster the question that [`Announced::prepare`] will ask. The call can then do
+/// Announces to the cluster the question that [`Announced::prepare`] asks later. The caller can do
 /// other work while the cluster looks up the answer.
 ///
 /// # Errors
@@ -156,7 +157,8 @@ fn check_functions(plan: &mut Plan) {
     }
 }
 
-/// Checks that every device can be used and that neither the node nor another pod needs it.
+/// Checks that every device can be used, and that neither the node nor another pod needs the
+/// device.
 fn inspect_devices(context: &Context<'_>, key: &Key, pod: Option<&PodName>, plan: &mut Plan) {
     let config = &context.request.config;
     let devices = plan.attachments.iter();
@@ -217,7 +219,7 @@ impl Prepared {
         prepared
     }
 
-    /// The attachments in order.
+    /// Returns the attachments in the order in which the ADD attaches them.
     pub fn attachments(&self) -> impl Iterator<Item = &Attachment> {
         self.attachments.iter().map(|(attachment, _)| attachment)
     }

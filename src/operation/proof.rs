@@ -77,7 +77,8 @@ pub fn prove(
         let warnings = Vec::new();
         return Ok(Proof { warnings, shown });
     }
-    // If the driver is unknown, only the device plugin knows what the device's identifier means.
+    // A device without a driver has an identifier in the device plugin's own format, so Jackfield
+    // cannot compare the identifier with the interface.
     let device = attachment.device.as_ref().filter(|it| it.driver.is_some());
     let intended = Intended {
         ifname: &attachment.ifname,

@@ -1,7 +1,7 @@
 //! Recovery of sandboxes that a DEL cannot detach with their record alone.
 //!
-//! A DEL with a record uses only the journal, the delegates, the kernel and the devices. Only this
-//! module lets a DEL use anything else, such as the cluster or Multus' cache.
+//! For a sandbox with a usable record, a DEL needs only the journal, the delegates, the kernel and
+//! the devices. Only this module lets a DEL also ask the cluster or read Multus' cache.
 //!
 //! ```text
 //! no record, or a damaged record     ▶ unrecorded   reconstructs the likely attachments
@@ -24,7 +24,7 @@ pub(super) use stuck::settle as settle_refused;
 pub(super) use unrecorded::find as find_unrecorded;
 
 /// Detaches the attachments that a sandbox without a usable record may have. `is_lost` means that
-/// the sandbox had a record.
+/// the sandbox had a record that was destroyed or damaged.
 ///
 /// # Errors
 /// [`Failure::Owed`] if a part may still be attached. The sandbox then has a record for the retry,
@@ -39,8 +39,8 @@ pub(super) fn del_without_record(
         return Ok(());
     };
     if unrecorded.is_attached {
-        // Write the record first, so that a failed DEL is retried like any other failed DEL. If the
-        // disk is full, detach without a record. The deletion of pods may be what frees the disk.
+        // Write the record first. If this DEL fails, Jackfield then retries it like any other DEL.
+        // If the disk is full, detach without a record, because deleting pods may free the disk.
         let journal = &context.host.journal;
         let recorded = journal.write(&unrecorded.sandbox).map(drop);
         let recorded = match unrecorded.is_of_multus {

@@ -1,6 +1,8 @@
 //! Deterministic simulation of the CNI verbs. The code of the verbs runs unchanged on a simulated
 //! machine with a simulated kernel, delegates, cluster, kubelet, clocks and disk. Up to 30 calls
-//! run at a time, in an order that depends only on the seed. A call may be killed at any step.
+//! run at a time, in an order that depends only on the seed. A call may be killed at any step. A
+//! world is one run of such a machine. The seed of a world determines everything that happens in
+//! the world.
 //!
 //! ```text
 //! # simulates a million pods, optimised but with debug assertions; the first seed is 1
@@ -63,8 +65,8 @@ struct Ran {
 }
 
 impl Runner {
-    /// A runner whose worlds run on one processor. All threads that it starts stay there, because
-    /// handing over to a thread on another processor takes several times as long.
+    /// Makes a runner that runs its worlds on one processor. All threads of the runner stay on this
+    /// processor. Switching to a thread on another processor would take several times as long.
     fn on_processor(number: usize) -> Runner {
         let this = Pid::from_raw(0);
         let allowed = sched_getaffinity(this).unwrap();
@@ -83,7 +85,8 @@ impl Runner {
         self.run_in(seed, mutant, mutant, is_verbose)
     }
 
-    /// Runs a world in the conditions in which the broken rule `favoured` matters.
+    /// Runs a world. If `mutant` is given, the world breaks this rule on purpose. If `favoured` is
+    /// given, the world gets conditions in which breaking this rule has an effect.
     fn run_in(
         &self,
         seed: u64,
@@ -130,8 +133,8 @@ impl Runner {
 const PROGRESS: u64 = 20_000;
 
 /// Runs worlds on all processors until `is_enough` accepts the number of pods so far, or until a
-/// world breaks a rule. Returns the figures, and the broken rules of the first such world with its
-/// seed.
+/// world breaks a rule. Returns the figures. If a world broke a rule, also returns its seed and the
+/// rules that it broke. If several worlds broke rules, returns the world with the lowest seed.
 fn run_worlds(
     first: u64,
     mutant: Option<Mutant>,
@@ -245,7 +248,8 @@ fn two_runs_of_a_seed_are_identical() {
     }
 }
 
-/// The simulation must find each broken rule within this number of worlds.
+/// The simulation must detect each mutant (a rule that is broken on purpose) within this number of
+/// worlds.
 const FOUND_WITHIN: u64 = 150;
 
 #[test]

@@ -4,7 +4,7 @@
 //! the first problem. By default, an absent agent does not fail STATUS. Otherwise kubelet would
 //! make the node NotReady and the cluster would evict every pod, including pods that do not need
 //! the agent. Only the ADD of a pod that needs the agent fails, with code 11. If `statusNeedsAgent`
-//! is set, STATUS fails too, after a longer absence of the agent.
+//! is set, STATUS fails if the agent has been absent for more than a minute.
 
 use std::time::Duration;
 
@@ -27,9 +27,9 @@ const AGENT_MAY_BE_AWAY: Duration = Duration::from_secs(60);
 pub struct Ready {
     /// The name of the cluster network.
     pub network: String,
-    /// Which plugins of the cluster network ran STATUS. `Ran::None` means that the CNI version of
-    /// the network is too old for STATUS. The field is `None` if only the agent could provide the
-    /// configuration, and the agent is absent.
+    /// Which plugins of the cluster network ran STATUS. `Some(Ran::None)` means that the CNI
+    /// version of the network is too old for STATUS. The field is `None` if only the agent can
+    /// provide the network's configuration, and the agent is absent.
     pub asked: Option<Ran>,
 }
 
@@ -86,7 +86,7 @@ fn ask(context: &Context<'_>) -> Result<Option<Answer>, Failure> {
             if config.status_needs_agent
                 && let Some(last) = agent_absence::last_answer(context.host, config)
             {
-                // If the time of this answer cannot be written, the last written time counts.
+                // If the time of this answer cannot be written, keep the time of an earlier answer.
                 let _ = last.date_now();
             }
             change::workers::begin(context, &answer);

@@ -1,5 +1,6 @@
 //! Measures a call. The stopwatch only collects figures: the outcome of the call, and how long its
-//! phases and plugins took. The call sends the figures after it has answered the runtime.
+//! phases and plugins took. The call sends the figures to the agent after it has answered the
+//! runtime.
 
 use std::cell::{Cell, RefCell};
 use std::time::Instant;

@@ -95,9 +95,9 @@ impl Attachment {
         }
     }
 
-    /// CNI_ARGS for the delegates: the runtime's CNI_ARGS, overridden by the attachment's own keys.
-    /// Only the cluster network gets the addresses that the runtime requests, because two networks
-    /// cannot have the same address.
+    /// Returns CNI_ARGS for the delegates: the runtime's CNI_ARGS and the attachment's own keys,
+    /// which take precedence. Only the cluster network gets the addresses that the runtime
+    /// requests, because two networks cannot have the same address.
     ///
     /// Plugins that use the reference library refuse unknown keys unless `IgnoreUnknown` is set.
     /// Not every plugin knows `K8S_POD_NAME` or the attachment's own keys. If CNI_ARGS contain such

@@ -36,8 +36,8 @@ impl Planner<'_> {
         check_args(attachment)
     }
 
-    /// The addresses that the pod requests in `ips` or by an IPAMClaim. Ignores the claim if no
-    /// plugin declares the capability `ips` (NPWG 1.3 §4.1.2.1.11).
+    /// Returns the addresses that the pod requests in `ips` or by an IPAMClaim. Ignores the claim
+    /// if no plugin declares the capability `ips` (NPWG 1.3 §4.1.2.1.11).
     fn addresses(
         &self,
         selection: &Selection,
@@ -64,11 +64,13 @@ impl Planner<'_> {
         Err(problem.into())
     }
 
-    /// Passes one request to the plugins that declare its capability. With `npwgVersion: 1.0`,
-    /// addresses (`ips` and `mac`) always go into `args.cni` and CNI_ARGS instead. Otherwise, with
-    /// `undeclared: args`, addresses go into CNI_ARGS even if a plugin declares the capability. The
-    /// cluster network gets its undeclared addresses in CNI_ARGS whatever `undeclared` says.
-    /// Any other undeclared request is an error.
+    /// Passes one request to the plugins that declare its capability. A request whose capability no
+    /// plugin declares is an error. There are three exceptions for addresses (`ips` and `mac`):
+    ///
+    /// - With `npwgVersion: 1.0`, addresses go into `args.cni` and CNI_ARGS, and nowhere else.
+    /// - With `undeclared: args`, addresses go into CNI_ARGS, and also to plugins that declare the
+    ///   capability.
+    /// - For the cluster network, addresses go into CNI_ARGS if no plugin declares the capability.
     fn pass(
         &self,
         capability: &str,
@@ -82,8 +84,8 @@ impl Planner<'_> {
             into_variable(capability, attachment);
             return Ok(());
         }
-        // Like Multus, `undeclared: args` sets `IP` or `MAC` in CNI_ARGS even if a plugin declares
-        // the capability, because some plugins read only CNI_ARGS.
+        // Some plugins declare the capability but read only CNI_ARGS. So `undeclared: args` sets
+        // `IP` or `MAC` in CNI_ARGS for every plugin, as Multus does.
         let by_variables = config.undeclared == Undeclared::Args;
         let is_declared = attachment.config.declares(capability);
         if is_address && (by_variables || attachment.is_cluster && !is_declared) {
@@ -114,7 +116,8 @@ fn into_variable(capability: &str, attachment: &mut Attachment) {
     attachment.extra_args.push((variable.to_owned(), text));
 }
 
-/// Adds a key to `args.cni` (NPWG 1.0 §4.1.2.1.3.2), unless the pod's `cni-args` contain it.
+/// Adds a key to `args.cni` (NPWG 1.0 §4.1.2.1.3.2). If the pod's `cni-args` already contain the
+/// key, their value stays.
 fn into_cni_args(key: &str, value: &RawValue, attachment: &mut Attachment) {
     let args = attachment.cni_args.get_or_insert_with(RawObject::default);
     if args.get(key).is_none() {

@@ -48,7 +48,8 @@ impl Planner<'_> {
 }
 
 /// Passes the device to all plugins under the keys that Multus adds to their configurations.
-/// Plugins that declare the capabilities also get the device in capability arguments.
+/// Plugins that declare the capabilities also get the device in capability arguments. Without a
+/// device, passes only the path of the device-info file, if a plugin declares that capability.
 fn pass_device(
     inputs: &Inputs<'_>,
     attachment: &mut Attachment,
@@ -75,7 +76,8 @@ fn pass_device(
     Ok(())
 }
 
-/// The path of the attachment's device-info file, which is unique on the node.
+/// Returns the path of the attachment's device-info file. No other attachment on the node has this
+/// path.
 fn info_file(inputs: &Inputs<'_>, attachment: &Attachment) -> Result<PathBuf, Reason> {
     let config = inputs.config;
     let object = attachment.label.parse::<ObjectRef>().ok();

@@ -16,7 +16,7 @@ pub struct Difference {
     /// digest of the element that selects it. The caller adds this digest to the record, because a
     /// record of an older release lacks it.
     pub kept: Vec<(usize, NetworksDigest)>,
-    /// The plan. Its attachments are only those to add.
+    /// The plan, which contains only the attachments to add.
     pub plan: Plan,
 }
 

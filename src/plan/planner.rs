@@ -22,16 +22,17 @@ pub(super) struct Planner<'a> {
     pub(super) requested: Vec<InterfaceName>,
     /// If the interface name with the number `position` is taken, the generated name gets at least
     /// this number. For an ADD, this is the number of networks, not counting the auxiliary chain.
-    /// It is 0 until the planner has read the pod's selections.
+    /// It is 0 until the planner has read a valid annotation of the pod.
     pub(super) last: usize,
-    /// The number of planned attachments that already exist and stay as they are. They come first.
+    /// The number of planned attachments that already exist and stay as they are. These come first
+    /// in the plan.
     pub(super) kept: usize,
     /// The size of the configurations read so far, in bytes.
     bytes: Cell<usize>,
 }
 
 impl<'a> Planner<'a> {
-    /// An empty plan.
+    /// Starts with an empty plan.
     pub(super) fn new(inputs: Inputs<'a>) -> Planner<'a> {
         Planner {
             inputs,
@@ -85,8 +86,9 @@ impl<'a> Planner<'a> {
     }
 
     /// Plans the chain of `auxiliaryCNIChainName`, which runs for every pod. The chain is a
-    /// separate attachment, so that it cannot break the cluster network. It makes no interface, so
-    /// every network gets its interface name before the chain does.
+    /// separate attachment, so that it cannot break the cluster network. The chain creates no
+    /// interface. So the planner calls this method only after every network has got its interface
+    /// name.
     pub(super) fn auxiliary_chain(&mut self) {
         let Some(found) = &self.inputs.catalog.auxiliary else {
             return;
@@ -99,8 +101,8 @@ impl<'a> Planner<'a> {
         }));
     }
 
-    /// The networks of `defaultNetworks`. Returns none if the runtime names no pod, or if the pod
-    /// is in one of `systemNamespaces`.
+    /// Returns the networks of `defaultNetworks`. Returns none if the runtime names no pod, or if
+    /// the pod is in one of `systemNamespaces`.
     pub(super) fn defaults(&self) -> &'a [(String, Result<Network, NetworkError>)] {
         let system = &self.inputs.config.system_namespaces;
         match self.inputs.pod {
@@ -117,8 +119,8 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// Plans a network that the node configuration names, wherever the network's configuration
-    /// comes from.
+    /// Plans a network that the node configuration names. `found` is the network, or why Jackfield
+    /// did not find it.
     fn administrators(
         &self,
         label: &str,

@@ -49,7 +49,8 @@ pub enum Reason {
     /// The network's configuration cannot be used.
     #[error(transparent)]
     Configuration(#[from] ConfigurationProblem),
-    /// The pod requests something whose capability no plugin of the chain declares.
+    /// The pod requests something, for example an IP address, for which a plugin of the chain must
+    /// declare a capability. No plugin declares this capability.
     #[error(
         "the pod requests {}, but no plugin of the chain ({}) declares the capability \
          {capability}; add \"capabilities\": {{\"{capability}\": true}} to the definition or \
@@ -73,7 +74,7 @@ pub enum Reason {
     /// `devInfoDir` is not UTF-8.
     #[error("devInfoDir {} is not UTF-8; choose another", .0.display())]
     DeviceInfoDir(PathBuf),
-    /// Isolation or a policy refuses the network.
+    /// `namespaceIsolation` or a policy refuses the network.
     #[error(transparent)]
     Restricted(#[from] Restriction),
     /// A check after planning found a missing program or an invalid configuration.
@@ -91,7 +92,7 @@ pub enum Reason {
     AddressUsed(SharedError),
 }
 
-/// The annotation's key for the request that this capability passes to plugins.
+/// Returns the key with which the pod's annotation requests this capability.
 fn annotation_key(capability: &str) -> &str {
     match capability {
         "infinibandGUID" => "infiniband-guid",
@@ -110,7 +111,7 @@ pub enum ConfigurationProblem {
         /// Where the network is named.
         named_in: NamedIn,
     },
-    /// The definition exists, but an error in it makes it unusable.
+    /// The definition exists but has an error.
     #[error("{0}")]
     Unusable(SharedError),
     /// The configurations of all networks of the pod exceed
@@ -135,7 +136,7 @@ pub enum ConfigurationProblem {
         origin: String,
         /// The plugin.
         plugin: PluginType,
-        /// How many capabilities it declares.
+        /// How many capabilities the plugin declares.
         count: usize,
     },
     /// The configuration is invalid. Or it has no name, and the definition's name is not a valid
@@ -156,10 +157,10 @@ pub enum ConfigurationProblem {
     ClaimTooLarge {
         /// The claim.
         claim: ObjectRef,
-        /// How many addresses it has.
+        /// How many addresses the claim has.
         count: usize,
     },
-    /// The IPAMClaim does not exist or cannot be used, for this reason.
+    /// The IPAMClaim does not exist or cannot be used. The text is the reason.
     #[error("{0}; create it or correct the annotation")]
     ClaimNotFound(String),
     /// Jackfield did not look up the IPAMClaim of this name.
@@ -192,7 +193,7 @@ pub enum NamedIn {
     Annotation,
 }
 
-/// Why isolation or a policy refuses a network.
+/// Why `namespaceIsolation` or a policy refuses a network.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Restriction {
     /// `namespaceIsolation` does not let the pod use the definition.
@@ -259,7 +260,8 @@ pub enum Restriction {
         /// The rule.
         rule: RuleName,
     },
-    /// A plugin of the chain nests a configuration with a `type` that only some parsers can read.
+    /// A plugin's configuration contains another configuration, and Jackfield cannot read the other
+    /// configuration's `type`. The plugin's own JSON parser may be able to read this `type`.
     #[error("plugin {plugin}: {error}")]
     UnreadableType {
         /// The plugin of the chain.
@@ -267,7 +269,8 @@ pub enum Restriction {
         /// What is wrong with the `type`.
         error: JsonError,
     },
-    /// A plugin nests too many configurations for the policy to check, or nests them too deeply.
+    /// A plugin's configuration contains too many other configurations for the policy to check, or
+    /// nests them too deeply.
     #[error(
         "plugin {plugin} nests too many plugins, or nests them too deeply, for {rule} to check \
          (plugins may nest {LEVELS} deep, lists {LISTS} deep); flatten it"

@@ -91,7 +91,7 @@ fn check_plugins(rule: &Rule, name: &RuleName, config: &NetworkConfig) -> Result
         .try_for_each(|plugin| check_plugin(rule, name, config, plugin))
 }
 
-/// Checks a plugin of the chain and every plugin that it executes itself.
+/// Checks a plugin of the chain, and every further plugin that this plugin executes.
 fn check_plugin(
     rule: &Rule,
     name: &RuleName,
@@ -102,8 +102,8 @@ fn check_plugin(
     let mut pending = vec![(NestedPlugin::new(plugin.body().clone()), 0)];
     while let Some((nested, level)) = pending.pop() {
         check_type(rule, name, plugin, &nested.config)?;
-        // A part (`ipam`) belongs to the enclosing configuration, whose check has already covered
-        // the keys of the part.
+        // `is_part` is set for `ipam`. The check of the plugin that contains `ipam` has already
+        // covered the keys in `ipam`.
         if !nested.is_part
             && let Some(key) = denied_key(&nested.config, &rule.deny_keys)
         {

@@ -107,8 +107,8 @@ fn interface(body: &RawObject, key: &str) -> Option<InterfaceName> {
     text(body, key)?.parse().ok()
 }
 
-/// The text under `key`. `None` if it is missing, invalid or empty. Go plugins treat an empty text
-/// as missing.
+/// Returns the text under `key`; `None` if it is missing, invalid or empty. Go plugins treat an
+/// empty text as missing.
 fn text(body: &RawObject, key: &str) -> Option<String> {
     let text = body.read::<String>(key).ok().flatten();
     text.filter(|text| !text.is_empty())

@@ -436,8 +436,8 @@ fn isolation_allows_only_own_and_global_namespaces() {
     }
 }
 
-/// The administrator owns the definitions of `multusNamespace`, and the annotation
-/// `v1.multus-cni.io/default-network` uses them by default.
+/// In the annotation `v1.multus-cni.io/default-network`, a name without a namespace means a
+/// definition in `multusNamespace`. The administrator owns these definitions.
 #[test]
 fn isolation_allows_a_cluster_network_in_the_multus_namespace() {
     let story = story()
@@ -772,12 +772,13 @@ fn networks_of_the_node_configuration_prefer_files_to_definitions() {
             assert_eq!(plugin.as_str(), "bridge");
         }
     }
-    // A definition without a configuration still gives the network its label.
+    // The network's label is the name of its definition, even if the configuration is on disk.
     let words = ["kube-system/own (eth0)", "kube-system/own (net1)"];
     assert_eq!(answered(None).attached(), words);
 }
 
-/// A pod's request: the annotation's key and value, and the capability with its value.
+/// The requests of a pod. Each row has the key and value in the annotation, then the capability and
+/// its value.
 const REQUESTS: [(&str, &str, &str, &str); 5] = [
     ("ips", r#"["10.0.0.5/24"]"#, "ips", r#"["10.0.0.5/24"]"#),
     (
@@ -868,8 +869,8 @@ fn undeclared_addresses_can_go_into_cni_args() {
     }
 }
 
-/// Multus passes addresses as capability arguments and in CNI_ARGS. Some plugins declare a
-/// capability but read CNI_ARGS.
+/// Multus passes addresses both as capability arguments and in CNI_ARGS. Some plugins declare the
+/// capability, but read the address from CNI_ARGS.
 #[test]
 fn declared_addresses_can_also_go_into_cni_args() {
     let story = story().node("undeclared", json!("args"));
@@ -947,7 +948,7 @@ fn plugin_args_that_cannot_hold_cni_args_are_refused() {
             panic!("{reason:?}");
         };
         assert_eq!(plugin.as_str(), "macvlan");
-        // For a pod without cni-args, only the plugin itself checks its args.
+        // For a pod without cni-args, Jackfield does not check the plugin's args.
         assert!(story(args).networks("net").plan().problems.is_empty());
     }
     for args in [
@@ -1170,7 +1171,7 @@ fn two_interfaces_on_one_network_cannot_request_the_same_mac() {
     let used = Reason::HardwareAddressUsed("net1".parse().unwrap());
     let place = "network pods/a (net2)".to_owned();
     assert_eq!(asking("a", "a").problem(), (101, place, used));
-    // Two members of a bond may have the same address.
+    // Interfaces on different networks may have the same address, as the members of a bond do.
     assert!(asking("a", "b").plan().problems.is_empty());
 }
 

@@ -22,8 +22,8 @@ const MEGABYTE: u64 = 1 << 20;
 const DAY: u64 = 24 * 60 * 60;
 
 impl Log {
-    /// Logs a warning about `call`: to stderr if `to_stderr` is set, and to the file at the level
-    /// `error`.
+    /// Logs a warning about `call`. Writes the warning to the file at the level `error`. If
+    /// `to_stderr` is set, writes it to stderr too.
     pub(crate) fn warn(&self, call: &str, line: &str) {
         let line = format!("{call}: {line}");
         if self.to_stderr {
@@ -79,8 +79,9 @@ fn append(path: &Path, text: &str, rotation: Rotation) -> io::Result<()> {
     file.write_all(text.as_bytes())
 }
 
-/// Opens the log without blocking. Other users may be able to write to its directory. So the log
-/// must be a regular file that belongs to the user of this process and has a single hard link.
+/// Opens the log without blocking. Other users may be able to write to the directory of the log. So
+/// the log must be a regular file that belongs to the user of this process and has a single hard
+/// link.
 fn open_log(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.append(true).create(true).mode(0o600);

@@ -12,8 +12,9 @@ pub const RETRY: &str = "retry";
 /// The name of the command that changes the networks of a running pod.
 pub const CHANGE: &str = "change";
 
-/// Starts the process and does not wait for it. The process inherits no stream of the runtime: the
-/// runtime reads the streams of its call to the end, so it would also wait for this process.
+/// Starts the process and does not wait for it. The process inherits no stream of the runtime. The
+/// runtime reads the streams of a call until all writers have closed them, so it would otherwise
+/// wait for the process.
 ///
 /// # Errors
 /// If the process cannot be started, or if the configuration cannot be written to its stdin.

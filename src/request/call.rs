@@ -110,7 +110,7 @@ impl Call {
     }
 }
 
-/// Reads `CNI_ARGS`. A DEL does not need `CNI_ARGS`, so invalid values count as empty.
+/// Reads `CNI_ARGS`. A DEL does not need `CNI_ARGS`, so a DEL treats invalid `CNI_ARGS` as empty.
 fn args(verb: Verb, text: Option<String>) -> Result<CniArgs, EnvironmentError> {
     match CniArgs::parse(&text.unwrap_or_default()) {
         Err(_) if verb == Verb::Del => Ok(CniArgs::default()),

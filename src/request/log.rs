@@ -19,7 +19,7 @@ pub struct Log {
     pub rotation: Rotation,
 }
 
-/// What the log contains; each level includes the previous ones.
+/// How much the log contains. Each level includes the levels before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
     /// The message of a panic.
@@ -41,7 +41,7 @@ impl Level {
         ("debug", Level::Debug),
     ];
 
-    /// The name in `logLevel`.
+    /// Returns the level's name in `logLevel`.
     pub fn name(self) -> &'static str {
         let mut names = Level::NAMES.iter();
         names

@@ -123,7 +123,7 @@ pub enum ClusterNetwork {
 }
 
 impl ClusterNetwork {
-    /// The name for messages before the network is found.
+    /// Returns the name that messages use before Jackfield has found the network.
     pub fn label(&self) -> &str {
         match self {
             ClusterNetwork::Named(name) => name,
@@ -165,8 +165,8 @@ pub enum Undeclared {
     /// §4.1.2.1.3.2). The cluster network is an exception: its plugins then get the addresses in
     /// `CNI_ARGS`.
     Fail,
-    /// In `CNI_ARGS`. A plugin that declares the capability also gets them as capability arguments.
-    /// Verification shows whether a plugin applied the addresses.
+    /// In `CNI_ARGS`. A plugin that declares the capability also gets the addresses as capability
+    /// arguments. Verification shows whether a plugin applied the addresses.
     Args,
 }
 

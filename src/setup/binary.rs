@@ -108,7 +108,8 @@ pub(super) fn drift(paths: &HostPaths, installed: &Manifest) -> Option<Drift> {
 }
 
 /// Refuses this binary if a plugin of `network` or the installed binary is built for a different
-/// machine. Running a binary does not show this, because the kernel may emulate the other machine.
+/// machine. That this binary runs does not prove that its machine is the node's, because the kernel
+/// may emulate another machine.
 ///
 /// # Errors
 /// [`SetupError::OtherMachine`].

@@ -2,9 +2,9 @@
 //! is Jackfield.
 //!
 //! The configuration is a list for two reasons. First, libcni ignores `cniVersions` in the
-//! configuration of a single plugin, and would use only `cniVersion`, 1.0.0, which has no STATUS
-//! and no GC. Second, other programs, such as Istio, append their plugins to the first list in the
-//! runtime's directory.
+//! configuration of a single plugin. It would use only `cniVersion`, which is 1.0.0 here, a version
+//! without STATUS and GC. Second, other programs, such as Istio, append their plugins to the first
+//! list in the runtime's directory.
 
 use std::path::Path;
 
@@ -24,7 +24,7 @@ const OF_LIST: [&str; 6] = [
     "disableGC",
     "plugins",
 ];
-/// The CNI versions of our configuration. `VERSION` is for runtimes that ignore `cniVersions`.
+/// The CNI versions of our configuration. Runtimes that ignore `cniVersions` use `VERSION`.
 const VERSION: &str = "1.0.0";
 const VERSIONS: [&str; 4] = ["0.3.1", "0.4.0", "1.0.0", "1.1.0"];
 /// The capabilities that the runtime should pass: host ports, bandwidth limits, and the pod's
@@ -83,8 +83,8 @@ impl OurConf {
     }
 
     /// Makes a configuration from the keys of `base`, overridden by the keys of `template`. A
-    /// `null` in the template removes the key. A name in `base` stays, because the runtime records
-    /// attachments under that name.
+    /// `null` in the template removes the key. If `base` has a `name`, the configuration keeps this
+    /// name, because the runtime records attachments under it.
     pub fn over(template: &RawObject, base: &RawObject) -> OurConf {
         let (given, mut conf) = (OurConf::parts(template), OurConf::parts(base));
         for (key, excluded) in EXCLUDES {

@@ -2,7 +2,7 @@
 //!
 //! containerd and CRI-O sort the files `*.conf`, `*.conflist` and `*.json` by the bytes of their
 //! names and use the first file. If the first file is broken, containerd has no network, but CRI-O
-//! uses the next file. Both ignore all other files and folders.
+//! uses the next file. Both runtimes ignore folders, and files with other extensions.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -18,8 +18,8 @@ use crate::cni::{NetworkConfig, RawObject};
 
 /// The extensions of the files that the runtime reads.
 const READ: [&str; 3] = ["conf", "conflist", "json"];
-/// The names that our file may have, in the order in which the installer tries them. Each name
-/// sorts before the previous name.
+/// The names that Jackfield's file may have, in the order in which the installer tries them. Each
+/// name sorts before the previous name.
 pub(super) const NAMES: [&str; 2] = ["00-jackfield.conflist", "0-jackfield.conflist"];
 /// The plugin types of Multus: the plugin itself, and the shim that calls Multus' daemon.
 pub(super) const MULTUS: [&str; 2] = ["multus", "multus-shim"];
@@ -36,7 +36,7 @@ pub struct ConfFile {
 /// What a file configures.
 #[derive(Debug)]
 pub enum Kind {
-    /// Our configuration: its first or only plugin is Jackfield.
+    /// The configuration of Jackfield. Its first or only plugin is Jackfield.
     Ours(Box<OurConf>),
     /// Multus.
     Multus,
@@ -53,7 +53,7 @@ pub enum Kind {
 pub struct Directory {
     /// The directory's path on the host.
     pub path: PathBuf,
-    /// The files that the runtime reads, in its order.
+    /// The files that the runtime reads, in the order in which it tries them.
     pub files: Vec<ConfFile>,
     /// The names of all other files, except names that are not UTF-8.
     pub aside: Vec<String>,
@@ -113,7 +113,7 @@ impl Directory {
         file.map(|file| &file.kind)
     }
 
-    /// Returns the first broken file that has one of our names, and what is wrong with it.
+    /// Returns the first broken file that has a name in `NAMES`, and what is wrong with it.
     pub fn broken_ours(&self) -> Option<(PathBuf, &Arc<ConfFileProblem>)> {
         self.files.iter().find_map(|file| match &file.kind {
             Kind::Broken(cause) if NAMES.contains(&file.name.as_str()) => {
@@ -146,8 +146,8 @@ impl Directory {
     /// kind [`Kind::Network`].
     ///
     /// A broken file ends the search. Another program may still be writing this file, and
-    /// containerd would not skip it either. A broken file with one of our names does not end the
-    /// search, because such a file is normally our own configuration.
+    /// containerd would not skip it either. A broken file with one of the names in `NAMES` does not
+    /// end the search, because such a file is normally the configuration of Jackfield.
     ///
     /// # Errors
     /// [`NoNetwork::BrokenFirst`] and [`NoNetwork::Missing`].

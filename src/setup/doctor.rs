@@ -1,5 +1,5 @@
 //! `doctor`: checks the node, and names a remedy for each finding. `doctor` makes only one change:
-//! where this is safe, it removes the access of other users to `journalDir`.
+//! it removes the access of other users to `journalDir`, if that is safe.
 //!
 //! ```text
 //! privileges ▶ configuration ▶ installation ▶ cluster ▶ programs ▶ devices ▶ journal ▶ owed
@@ -7,8 +7,8 @@
 //! ```
 //!
 //! A finding of one check does not prevent the other checks, with two exceptions. Without a valid
-//! configuration, `doctor` does not check the programs. If this process lacks privileges that the
-//! checks after `installation` need, `doctor` skips them.
+//! configuration, `doctor` does not check the programs. If `with_host` fails, for example because
+//! `/proc` is not mounted, `doctor` skips the checks after `installation`.
 
 mod cluster;
 mod configuration;
@@ -54,7 +54,7 @@ pub struct Options {
     pub is_node_given: bool,
 }
 
-/// The remedy if this process has too few privileges to examine the node.
+/// The remedy if this process cannot examine the node, usually because it has too few privileges.
 const AS_ROOT: &str = "run doctor as root on the node itself";
 
 /// Checks the node.

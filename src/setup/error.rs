@@ -94,7 +94,8 @@ pub enum SetupError {
     /// The configuration to install delegates to Jackfield.
     #[error("the configuration to install: {key} is {NAME} itself, which would call itself")]
     CallsItself {
-        /// The key that names Jackfield, and the value if the key is `clusterNetwork`.
+        /// The key that names Jackfield. If the key is `clusterNetwork`, the text also contains the
+        /// value.
         key: String,
     },
     /// A newer binary is installed.
@@ -120,7 +121,7 @@ pub enum SetupError {
         /// The machine of this binary.
         ours: Machine,
     },
-    /// A fourth repair within ten minutes would be necessary.
+    /// The installation needs a fourth repair within ten minutes.
     #[error("{0}; repaired 3 times within 10 minutes, so {NAME} gives up")]
     GivenUp(Box<Drift>),
     /// The manifest of the installation cannot be read.

@@ -5,8 +5,8 @@
 //! guard accepts a list that still begins with Jackfield, and adopts the new name of the cluster
 //! network's file. It repairs every other change of the installed files.
 //!
-//! If a fourth repair within ten minutes would be necessary, the guard gives up. Otherwise the node
-//! would lose its network again and again.
+//! If a fourth repair within ten minutes would be necessary, the guard gives up. Otherwise the
+//! guard and another program could undo each other's changes forever.
 
 use std::time::Duration;
 
@@ -59,8 +59,8 @@ fn keep(options: &Options, report: &mut Report, say: Say<'_>) -> Result<(), Setu
     let mut lock = InstallLock::take(&options.paths)?;
     let paths = &options.paths;
     if let Some(installed) = Manifest::read(paths)?.filter(|installed| !installed.is_leaving) {
-        // If another program has changed the installation since an earlier run, restoring it counts
-        // as a repair. Installing a new template or release does not count.
+        // If another program has changed the installation since an earlier run, the installation
+        // that follows counts as a repair. A new template or a new release does not count.
         match installed_drift(paths, &installed)? {
             Some(drift) => drop(spend(paths, installed, drift, say)?),
             None if outcome == Outcome::TookOver => {}
@@ -94,8 +94,8 @@ fn keep(options: &Options, report: &mut Report, say: Say<'_>) -> Result<(), Setu
 /// remove the runtime's directory with all its files.
 struct LastLook {
     installed: Installed,
-    /// The content of the cluster network's file, if our configuration always uses the first
-    /// network of the directory.
+    /// The size and checksum of the cluster network's file. `None` unless Jackfield's configuration
+    /// always uses whichever network is first in the directory.
     network: Option<Content>,
 }
 
@@ -129,8 +129,9 @@ fn look(
         Err(error) => return Err(error),
     };
     if !is_there {
-        // This process holds the lock that an uninstall needs. So another program removed the
-        // manifest, and with it the copies of the replaced files.
+        // An uninstall did not remove the manifest, because this process holds the lock that an
+        // uninstall needs. Another program removed the manifest, and with it the copies of the
+        // replaced files.
         installed.replaced.clear();
         directories.previous = OurConf::read(&last_look.installed.conf);
     }
@@ -182,7 +183,8 @@ fn installed_drift(paths: &HostPaths, installed: &Manifest) -> Result<Option<Dri
 /// Counts one repair in the manifest, so that the count survives a restart.
 ///
 /// # Errors
-/// [`SetupError::GivenUp`] if there have been too many repairs, and [`SetupError::Io`].
+/// [`SetupError::GivenUp`] if there have been too many repairs, and [`SetupError::Io`] if the
+/// manifest cannot be written.
 fn spend(
     paths: &HostPaths,
     mut installed: Manifest,

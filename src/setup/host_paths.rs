@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 /// The host's paths of the directories that an installation uses.
 ///
 /// In a container, the host's directories are mounted below `host_root`. Configurations always
-/// contain paths of the host, because the runtime reads them on the host.
+/// contain paths of the host, because the runtime uses these paths on the host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostPaths {
     /// The mount point of the host's directories; `/` on the host itself.
@@ -20,7 +20,8 @@ pub struct HostPaths {
 }
 
 impl HostPaths {
-    /// The path at which this process finds a path of the host.
+    /// Returns the path at which this process finds the file that has the path `on_host` on the
+    /// host.
     pub fn here(&self, on_host: &Path) -> PathBuf {
         let below = on_host.strip_prefix("/").unwrap_or(on_host);
         self.host_root.join(below)

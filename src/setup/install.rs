@@ -32,7 +32,7 @@ const REPORT_EVERY: Duration = Duration::from_secs(60);
 pub struct Options {
     /// The directories.
     pub paths: HostPaths,
-    /// The keys that the administrator sets in our configuration; `None` without `--conf`.
+    /// The keys that the administrator sets in Jackfield's configuration; `None` without `--conf`.
     pub template: Option<RawObject>,
     /// How long to wait for the cluster network; `None` means no limit.
     pub wait: Option<Duration>,
@@ -57,7 +57,7 @@ pub enum InstallOutcome {
 #[derive(Debug)]
 pub struct Installed {
     pub(super) manifest: Manifest,
-    /// Our configuration, as Jackfield reads it on stdin.
+    /// Jackfield's configuration, in the form in which the plugin gets it on stdin.
     pub(super) conf: RawObject,
 }
 
@@ -99,8 +99,8 @@ pub(super) fn install_locked(
     outcome
 }
 
-/// Reads Multus' configuration and converts it to our keys. Returns `None` without `--from-multus`,
-/// or if Jackfield is installed and the runtime does not use Multus.
+/// Reads Multus' configuration and converts it to Jackfield's keys. Returns `None` without
+/// `--from-multus`, or if Jackfield is installed and the runtime does not use Multus.
 fn takeover(options: &Options, say: Say<'_>) -> Result<Option<RawObject>, SetupError> {
     let Some(from) = &options.from_multus else {
         return Ok(None);
@@ -124,8 +124,8 @@ fn takeover(options: &Options, say: Say<'_>) -> Result<Option<RawObject>, SetupE
     Ok(Some(takeover.ours))
 }
 
-/// Refuses a takeover in which pods would fail, unless `--force` is set. Returns the rehearsal if
-/// this is a dry run.
+/// Rehearses a takeover. Returns the rehearsal of a dry run. Otherwise refuses the takeover if pods
+/// would fail and `--force` is not set.
 fn rehearsed(
     options: &Options,
     from: &FromMultus,
@@ -148,8 +148,8 @@ fn rehearsed(
 }
 
 /// Waits until there is a cluster network to delegate to (NPWG 1.3 §6.1, §6.1.1). Returns `None` if
-/// a signal ends this process. `multus` is Multus' configuration converted to our keys, if our
-/// configuration should replace it.
+/// SIGTERM or SIGINT arrives first. In a takeover, `multus` is Multus' configuration, converted to
+/// Jackfield's keys.
 fn wait(
     options: &Options,
     multus: Option<&RawObject>,
@@ -257,10 +257,11 @@ fn stage_and_put(
         manifest.repairs = before.repairs;
         manifest.made_conf_dir |= before.made_conf_dir;
     } else if Manifest::conf(paths)?.is_some() {
-        // There was an earlier installation, but its manifest was removed.
+        // The node has an earlier installation, but another program has removed its manifest.
         put_by_us = vec![binary.clone(), conf.clone()];
     }
-    // Another program may have appended an extension to the name of our file.
+    // Another program may have renamed a file of the installation by appending an extension, such
+    // as `.bak`. Such a file still belongs to the installation.
     let is_ours = |path: &Path| {
         put_by_us.iter().any(|ours| {
             let (path, ours) = (path.as_os_str().as_bytes(), ours.as_os_str().as_bytes());

@@ -18,9 +18,9 @@ const PAUSE: Duration = Duration::from_millis(50);
 
 /// The lock of an installation, held until this value is dropped.
 ///
-/// The lock is a file in the folder of the manifest, which only root can enter. Jackfield does not
-/// lock the runtime's directory itself, because every user who can read that directory could lock
-/// it too.
+/// The lock is a file in the folder of the installation's manifest. Only root can enter this
+/// folder. Jackfield does not lock the runtime's directory itself, because every user who can read
+/// that directory could lock it too.
 #[derive(Debug)]
 pub(super) struct InstallLock {
     lock: File,
@@ -30,8 +30,9 @@ pub(super) struct InstallLock {
 }
 
 impl InstallLock {
-    /// Takes the lock. Creates the runtime's directory if it is missing and is not the directory to
-    /// which the cluster network writes.
+    /// Takes the lock. If the runtime's directory is missing and the cluster network writes to
+    /// another directory, creates the runtime's directory. If the runtime and the cluster network
+    /// use the same directory, a missing directory is an error.
     pub(super) fn take(paths: &HostPaths) -> Result<InstallLock, SetupError> {
         let dir = paths.here(&paths.conf_dir);
         let made_dir = make_sure_of(&dir, paths)?;
@@ -60,8 +61,8 @@ impl InstallLock {
         }
     }
 
-    /// Takes the lock again if another program removed or replaced the lock file, because a lock on
-    /// the previous file does not exclude other processes.
+    /// Takes the lock again if another program removed or replaced the lock file. A lock on the
+    /// previous file would not stop other processes from locking the new file.
     pub(super) fn renew(&mut self, paths: &HostPaths) -> Result<(), SetupError> {
         if !is_at(&self.lock, &self.path) {
             *self = InstallLock::take(paths)?;
@@ -71,7 +72,7 @@ impl InstallLock {
 }
 
 impl Drop for InstallLock {
-    /// Removes the lock's file if nothing is installed.
+    /// Removes the lock file if no manifest exists, which means that nothing is installed.
     fn drop(&mut self) {
         if is_at(&self.lock, &self.path) {
             manifest::forget_lock(&self.path);

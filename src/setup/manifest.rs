@@ -3,7 +3,7 @@
 //! ```text
 //! <conf-dir>/.jackfield/manifest.json    the manifest
 //! <conf-dir>/.jackfield/lock             locked while a process changes the installation
-//! <conf-dir>/.jackfield/conf.json        our configuration, as Jackfield reads it on stdin
+//! <conf-dir>/.jackfield/conf.json        Jackfield's configuration, as the plugin gets it on stdin
 //! <conf-dir>/.jackfield/before/…         the replaced files, byte for byte
 //! ```
 //!
@@ -53,22 +53,22 @@ pub struct Manifest {
     pub cluster_conf_dir: PathBuf,
     /// Whether the configuration always uses whichever network is first in `cluster_conf_dir`.
     pub follows: bool,
-    /// The size and checksum of the cluster network's file; `None` unless `follows` is set.
+    /// The size and checksum of the cluster network's file; `None` if `follows` is false.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<Content>,
     /// Whether the installation created the directory of the configuration.
     #[serde(default)]
     pub made_conf_dir: bool,
-    /// Multus' configuration converted to our keys, if our configuration replaced it. Contains no
-    /// keys of the administrator's template (the file of `--conf`). At each installation, the
-    /// template's keys override these keys.
+    /// Multus' configuration, converted to Jackfield's keys, if Jackfield's configuration replaced
+    /// it. Contains no keys of the administrator's template (the file of `--conf`). At each
+    /// installation, the template's keys override these keys.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taken_over: Option<RawObject>,
     /// The replaced files.
     #[serde(default)]
     pub replaced: Vec<ReplacedFile>,
-    /// When Jackfield was first installed, in seconds since the epoch; 0 if the release that
-    /// installed it did not store the time.
+    /// When Jackfield was first installed, in seconds since the epoch; 0 if that release did not
+    /// store the time.
     #[serde(default)]
     pub installed: u64,
     /// The times of the repairs, in seconds since the epoch.
@@ -143,11 +143,12 @@ impl Manifest {
     }
 
     /// In the manifest's paths, replaces each directory by the path that this process uses for that
-    /// directory. The installer may have used a symlink, or, in a container, a mount with a
-    /// different path.
+    /// directory. The installer that wrote the manifest may have used a different path: a symlink,
+    /// or, in a container, a different mount.
     fn as_called_in(&mut self, paths: &HostPaths) {
         let dir = |path: &Path| path.parent().unwrap_or(Path::new("/")).to_owned();
-        // The manifest was found in the directory of the configuration.
+        // The manifest is below the directory of the configuration. This process found the manifest
+        // below `paths.conf_dir`, so both are the same directory.
         let mut names = vec![(dir(&self.conf), paths.conf_dir.clone())];
         let bin_dir = dir(&self.binary);
         if paths.is_host() {
@@ -168,8 +169,8 @@ impl Manifest {
         }
     }
 
-    /// Whether `here` is our binary. In a container, the path in the manifest may not exist, or the
-    /// same file may be at two paths.
+    /// Whether the file at `here` is the installed binary. In a container, the path in the manifest
+    /// may not exist, or the same file may be at two paths.
     fn is_our_binary(&self, by_manifest: &Path, here: &Path) -> bool {
         use std::os::unix::fs::MetadataExt;
         let file = |path: &Path| path.metadata().ok().map(|it| (it.dev(), it.ino()));
@@ -239,8 +240,8 @@ impl Manifest {
         Ok(true)
     }
 
-    /// Stages a copy of our configuration beside the manifest. A detachment needs the paths in this
-    /// copy, even after an uninstall removed the configuration itself.
+    /// Stages a copy of Jackfield's configuration beside the manifest. A detachment needs the paths
+    /// in this copy, even after an uninstall removed the configuration itself.
     pub(super) fn stage_conf(paths: &HostPaths, text: &str) -> Result<StagedFile, SetupError> {
         let folder = folder(paths);
         make_folder(&folder)?;

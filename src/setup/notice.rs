@@ -1,4 +1,4 @@
-//! The installer's reports while the installer runs.
+//! What the installer reports while it runs.
 
 use std::io;
 use std::path::PathBuf;
@@ -51,25 +51,26 @@ pub enum Notice {
     /// The installer makes a repair.
     #[error("repairing ({number} of {most} within 10 minutes): {drift}")]
     Repairs {
-        /// The number of the repair within ten minutes.
+        /// How many repairs the installer has made within ten minutes, including this one.
         number: usize,
         /// The maximum number of repairs within ten minutes.
         most: usize,
         /// The difference that the installer repairs.
         drift: Drift,
     },
-    /// Other plugins were appended to our list.
+    /// Another program has appended plugins to the list in Jackfield's configuration.
     #[error("{name}: other programs appended {}; {NAME} accepts this", followers.join(", "))]
     Followed {
-        /// The name of our configuration.
+        /// The file name of Jackfield's configuration.
         name: String,
         /// The types of the appended plugins.
         followers: Vec<String>,
     },
-    /// The cluster network renamed its file, so our `clusterNetwork` changes to the new name.
+    /// The cluster network renamed its file. The installer writes the new name into the key
+    /// `clusterNetwork` of Jackfield's configuration.
     #[error("{0}")]
     Follows(Drift),
-    /// A configuration of Multus is beside ours.
+    /// A configuration of Multus is in the same directory as Jackfield's.
     #[error("{0} exists, but the runtime does not use it")]
     UnusedMultus(PathBuf),
     /// A key of Multus' configuration needs attention.
@@ -110,7 +111,8 @@ pub enum Notice {
     /// A file or the journal's directory was removed.
     #[error("removed {0}")]
     Removed(PathBuf),
-    /// A configuration of Multus delegates to our configuration, which is being removed.
+    /// A configuration of Multus delegates to Jackfield's configuration, which the uninstall
+    /// removes.
     #[error("{0} names our configuration, which uninstall removes")]
     MultusNamesOurs(PathBuf),
     /// The cluster network's configuration was copied into the runtime's directory.

@@ -69,8 +69,8 @@ impl Notify {
         Ok(notify)
     }
 
-    /// Waits at most `limit` for a change or a signal. After a change, waits up to a second more
-    /// until the changes end.
+    /// Waits at most `limit` for a change or a signal. After a change, waits until the changes end,
+    /// but at most a second more.
     pub(super) fn wait(&mut self, limit: Duration) -> Wake {
         // A directory that this call begins to watch counts as changed, because another program may
         // already have written to it. The next call tries again to watch a directory that is still

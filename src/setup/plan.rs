@@ -24,8 +24,8 @@ pub(super) struct NodeDirectories {
     /// Multus' configuration converted to our keys, if this run of the installer takes over from
     /// Multus.
     pub(super) takes_over: Option<RawObject>,
-    /// Our configuration, if another program renamed the file so that the runtime does not read it.
-    /// The string is the new name of the file.
+    /// Our configuration, if another program renamed its file so that the runtime no longer reads
+    /// the file. The string is the new name of the file.
     pub(super) renamed: Option<(String, OurConf)>,
     /// The configuration that was installed last.
     pub(super) previous: Option<OurConf>,
@@ -73,7 +73,8 @@ pub(super) struct InstallPlan {
     pub(super) conf: OurConf,
     /// The name of our configuration's file.
     pub(super) name: String,
-    /// Whether our configuration always uses whichever network is first in the directory.
+    /// Whether our configuration always uses the first network in the cluster network's directory,
+    /// even if that network changes.
     pub(super) follows: bool,
     /// Multus' configuration converted to our keys, if our configuration replaces it or has
     /// replaced it.
@@ -82,13 +83,13 @@ pub(super) struct InstallPlan {
     pub(super) remove: Vec<String>,
     /// The cluster network, if its file can be read.
     pub(super) network: Option<NetworkConfig>,
-    /// How the runtime's directory differs from the plan; `None` if it does not.
+    /// The first difference between the runtime's directory and the plan; `None` if there is none.
     pub(super) drift: Option<Drift>,
 }
 
 impl InstallPlan {
-    /// Returns the size and checksum of the cluster network's file; `None` unless `follows` is
-    /// set.
+    /// Returns the size and checksum of the cluster network's file, if `follows` is set and the
+    /// file can be read.
     pub(super) fn followed(&self, paths: &HostPaths) -> Option<Content> {
         let file = self.conf.cluster_network().filter(|_| self.follows)?;
         Content::of(&paths.here(Path::new(&file))).ok()
@@ -229,8 +230,9 @@ fn gives_way(file: &ConfFile, takes_over: bool) -> bool {
 /// Returns a name for our configuration that sorts before all files that stay.
 fn first_name(runtime: &Directory, takes_over: bool) -> Result<String, SetupError> {
     let first = runtime.files.iter().find(|file| {
-        // If a file under one of our names is broken, the installer copies and replaces it. If such
-        // a file configures a network, it stays, because the node needs this network.
+        // If a file under one of our names is broken, the installer copies and replaces it. If a
+        // file under one of our names configures a network, the file stays, because the node needs
+        // this network.
         let is_broken = matches!(file.kind, Kind::Broken(_));
         let is_replaced = is_broken && NAMES.contains(&file.name.as_str());
         !gives_way(file, takes_over) && !is_replaced

@@ -11,7 +11,8 @@ use crate::diagnostic::{self, Problem};
 /// The default socket of the agent.
 const AGENT: &str = "/run/jackfield/agent/agent.sock";
 
-/// The state that the agent received last, and the lines that the installer logged last.
+/// The state that the agent received last, and the lines that the installer logged last. A state
+/// that differs from the last one is news: the agent reports it in an event.
 #[derive(Debug)]
 pub(super) struct Report {
     agent: Informant,
@@ -20,7 +21,7 @@ pub(super) struct Report {
 }
 
 impl Report {
-    /// Makes a report that has no state yet.
+    /// Creates a report that has no state yet.
     pub(super) fn new(options: &Options) -> Report {
         let template = options.template.as_ref();
         let socket: Option<PathBuf> = template.and_then(|it| it.value_as("agentSocket"));
@@ -68,7 +69,7 @@ impl Report {
             message: current.1.clone(),
             is_news: self.last.as_ref() != Some(&current),
         };
-        // If the agent did not receive the state, it is still news for the next call.
+        // If the agent did not receive the state, the state is still news in the next call.
         if self.agent.tell(installation) {
             self.last = Some(current);
         }

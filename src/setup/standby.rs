@@ -1,8 +1,9 @@
 //! `install --watch` on a node whose network is Multus.
 //!
-//! With `--from-multus`, the installer takes the node over as soon as the takeover would make no pod
-//! fail. With `--back`, it gives the node back to Multus and waits. Each attempt to take over runs
-//! in its own thread, so that a signal can end the installer at once.
+//! With `--from-multus`, the installer waits until the takeover would make no pod fail, and then
+//! takes the node over. With `--back`, the installer gives the node back to Multus and keeps
+//! running. Each attempt to take over runs in its own thread, so that a signal can end the
+//! installer at once.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -21,7 +22,7 @@ use super::{HostPaths, Notice, Say, SetupError};
 use crate::cluster::InstallationState;
 use crate::diagnostic::{self, Problem};
 
-/// The first and the longest pause between two attempts while nothing changes.
+/// The first and the longest pause between two attempts to take over, if no file changes.
 const FIRST_PAUSE: Duration = Duration::from_secs(10);
 const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 /// How often the installer reads the directory and reports to the agent if nothing changes.
@@ -114,7 +115,7 @@ impl FailedAttempt {
 
 /// What the installer should do on a node whose network is Multus.
 enum MultusStanding {
-    /// Leave Multus in place, permanently or until a takeover is possible, for this reason.
+    /// Leave Multus in place for this reason. The installer checks again later.
     Waits(InstallationState, Rc<dyn Problem>),
     /// Attempt the takeover.
     Ready,
@@ -125,8 +126,9 @@ fn stays(reason: impl Problem + 'static) -> MultusStanding {
     MultusStanding::Waits(InstallationState::Multus, Rc::new(reason))
 }
 
-/// Decides what to do on this node. Returns `None` if the installer goes on: the node's network is
-/// not Multus, or, with `--back`, there is no configuration of Multus to go back to.
+/// Decides what to do on this node. Returns `None` if there is nothing to wait for, so that the
+/// installer goes on. Without `--back`, this means that the node's network is not Multus. With
+/// `--back`, it means that the node has no configuration of Multus to return to.
 fn of_multus(options: &Options, say: Say<'_>) -> Result<Option<MultusStanding>, SetupError> {
     let paths = &options.paths;
     let from = options.from_multus.as_ref();
@@ -134,7 +136,8 @@ fn of_multus(options: &Options, say: Say<'_>) -> Result<Option<MultusStanding>, 
         return go_back(paths, say);
     }
     let runtime = match Directory::read(paths, &paths.conf_dir) {
-        // The installer creates the runtime's separate directory when it installs.
+        // The cluster network's file is in another directory. The installer creates the runtime's
+        // directory when it installs.
         Err(SetupError::NoConfDir(_)) if paths.is_apart() => return Ok(None),
         runtime => runtime?,
     };
@@ -171,8 +174,8 @@ fn go_back(paths: &HostPaths, say: Say<'_>) -> Result<Option<MultusStanding>, Se
     Ok(Some(stays(Notice::MultusIsBack(manifest.binary))))
 }
 
-/// Takes over if no pod would fail. Returns `None` if a signal ends this process. Logs the attempt,
-/// unless it fails for the same reason as the previous attempt.
+/// Takes over if no pod would fail. Returns `None` if a signal ends this process. Does not log an
+/// attempt that fails for the same reason as the previous attempt.
 fn attempt(
     options: &Options,
     notify: &Notify,

@@ -28,7 +28,7 @@ use crate::cni::RawObject;
 /// The default path of the configuration of Multus' daemon, in the runtime's CNI directory.
 const DAEMON_CONF: &str = "multus.d/daemon-config.json";
 
-/// How to take over.
+/// The options of a takeover.
 #[derive(Debug, Clone, Default)]
 pub struct FromMultus {
     /// Only rehearse, and change nothing.
@@ -43,8 +43,8 @@ pub struct FromMultus {
     pub pods_alone: bool,
     /// Give the node back to Multus.
     pub back: bool,
-    /// The configuration of Multus' daemon, if it is not in its default place in the runtime's
-    /// directory.
+    /// The file with the configuration of Multus' daemon. `None` for the default path in the
+    /// runtime's directory.
     pub daemon_conf: Option<PathBuf>,
 }
 
@@ -59,8 +59,8 @@ pub struct Takeover {
     pub remarks: Vec<TakeoverRemark>,
 }
 
-/// Reads the configuration of Multus that the runtime uses, and converts it to our keys. The
-/// installer later overrides the converted keys with the keys of `template`.
+/// Reads the Multus configuration that the runtime uses, and converts it to our keys. The installer
+/// later overrides the converted keys with the keys of `template`.
 ///
 /// # Errors
 /// [`SetupError::NoMultus`], [`SetupError::MultusNotFirst`], [`SetupError::MultusFile`],

@@ -94,14 +94,15 @@ fn remove_conf(
         Err(SetupError::NoConfDir(_)) => return Manifest::conf(paths),
         Err(error) => return Err(error),
     };
-    // The unreadable file may be ours. If it stayed, it would name a binary that is gone.
+    // A file with our name that cannot be read may be our configuration. If the uninstall left the
+    // file, the file would name a binary that is gone.
     if let Some(cause) = runtime.unreadable_ours() {
         return Err(cause);
     }
     let was_installed = runtime.ours().is_some();
     if let Some((_, conf)) = runtime.ours() {
         let stdin = conf.on_stdin().to_string();
-        // Does not write the same text again, because the disk may be full.
+        // Do not write the same text again, because the disk may be full.
         if Manifest::conf(paths)?.is_none_or(|kept| kept.to_string() != stdin) {
             Manifest::stage_conf(paths, &stdin)?.put()?;
         }
@@ -109,7 +110,7 @@ fn remove_conf(
     let in_conf_dir = |path: &&PathBuf| path.parent() == Some(&paths.conf_dir);
     let replaced = manifest.replaced.iter().map(|kept| &kept.path);
     for path in replaced.filter(in_conf_dir) {
-        // A file that another program has written since the installation stays.
+        // Keep a file that another program has written since the installation.
         let current = runtime.kind_of(path.file_name().unwrap_or_default());
         let is_others = current.is_some_and(|kind| !matches!(kind, Kind::Ours(_)));
         if was_installed && is_others && !names_ours(paths, path) {
@@ -155,9 +156,10 @@ fn names_ours(paths: &HostPaths, path: &Path) -> bool {
 }
 
 /// Copies the cluster network's configuration into the runtime's directory. Without a network, the
-/// runtime could not even stop its pods. Does nothing if the cluster network itself writes to the
-/// runtime's directory. Does nothing either if, before the uninstall, the runtime's directory was
-/// empty or had a network besides ours.
+/// runtime could not even stop its pods. Does nothing in these cases:
+/// - The cluster network itself writes to the runtime's directory.
+/// - Before the uninstall, the runtime's directory was empty.
+/// - Before the uninstall, the runtime's directory had a network besides ours.
 fn leave_a_network(paths: &HostPaths, runtime: &Directory, say: Say<'_>) -> Result<(), SetupError> {
     let has_other = runtime
         .files

@@ -7,8 +7,8 @@ use thiserror::Error;
 
 use crate::cni::InterfaceName;
 
-/// One difference between intended and observed. Its [`Display`](std::fmt::Display) is one line with the
-/// interface, the difference and a remedy.
+/// One difference between the attachment as intended and as observed. Its
+/// [`Display`](std::fmt::Display) is one line with the interface, the difference and a remedy.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("interface {interface}: {mismatch}")]
 pub struct Finding {
@@ -34,13 +34,13 @@ impl Finding {
 /// How much a finding matters, from the lightest to the heaviest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Weight {
-    /// It is worth an event, but does not prove that the attachment contradicts a request or a
-    /// delegate's result.
+    /// The finding is worth an event, but does not prove that the attachment contradicts a request
+    /// or a delegate's result.
     Warning,
-    /// It contradicts only a delegate's result.
+    /// The attachment contradicts only a delegate's result.
     Answered,
-    /// It contradicts the pod's request, the definition or kubelet's allocation. The configured
-    /// strictness for delegates' results does not apply to such a finding.
+    /// The attachment contradicts the pod's request, the definition or kubelet's allocation. The
+    /// configured strictness for delegates' results does not apply to such a finding.
     Requested,
 }
 

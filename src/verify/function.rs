@@ -75,7 +75,8 @@ impl IntendedFunction {
         self.settings.contains_key(key)
     }
 
-    /// Returns whether there are no settings to check. The physical function then need not be read.
+    /// Returns whether there are no settings to check. The caller then need not read the physical
+    /// function.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.settings.is_empty()

@@ -6,7 +6,8 @@ use crate::cni::{CniResult, Interface, InterfaceName};
 use crate::npwg::RequestedIp;
 use crate::plan::Requested;
 
-/// An attachment as intended: the pod's request, the delegates' result and the allocated device.
+/// What an attachment should be, according to the pod's request, the delegates' result and the
+/// allocated device.
 #[derive(Clone, Copy, Debug)]
 pub struct Intended<'a> {
     /// The interface's name: `CNI_IFNAME` of the ADD.
@@ -40,8 +41,8 @@ pub enum Masters<'a> {
 }
 
 impl<'a> Intended<'a> {
-    /// Returns the result's entry for this interface: the entry with its name, otherwise the first
-    /// entry in the sandbox.
+    /// Returns the result's entry for this interface: the entry with the interface's name. If there
+    /// is none, returns the first entry in the sandbox.
     pub(super) fn interface(&self) -> Option<&'a Interface> {
         let result = self.answered?;
         let named = |interface: &&Interface| {
@@ -67,8 +68,8 @@ impl<'a> Intended<'a> {
                     (Some(interface), Some(ours)) => {
                         interface.sandbox.is_some() && interface.name == ours.name
                     }
-                    // The result has no entry for this interface, and the index may name a host
-                    // interface.
+                    // The result has no entry for this interface. The index may name an interface
+                    // of the host, whose addresses do not count.
                     (Some(interface), None) => interface.sandbox.is_some(),
                     (None, _) => true,
                 }
@@ -76,8 +77,8 @@ impl<'a> Intended<'a> {
             .map(|(_, ip)| ip.address)
     }
 
-    /// Returns the source of an address: the request, otherwise the result. [`None`] if neither
-    /// contains the address.
+    /// Returns the source of an address: the request if the request contains the address, otherwise
+    /// the result. Returns [`None`] if neither contains the address.
     pub(super) fn source_of(&self, address: IpNet) -> Option<super::Source> {
         let asked = |ip: &RequestedIp| ip.addr() == address.addr();
         if self.requested.ips.iter().any(asked) {

@@ -17,10 +17,10 @@ pub struct Observed {
     /// The name of the bridge or bond that has enslaved the attachment's interface. `None` for a
     /// VRF, because a VRF changes only routing. Always `None` with [`Masters::Any`].
     pub master: Option<String>,
-    /// The names of the device behind the interface. [`observe`] sets only the name of the parent
-    /// device that the kernel reports. A caller with access to sysfs replaces it with all names,
-    /// such as a `virtioN` and its PCI function. For a macvlan, that caller uses the device of the
-    /// lower link.
+    /// The names of the device behind the interface. [`observe`] sets only one name: the parent
+    /// device that the kernel reports. A caller with access to sysfs replaces this list by the
+    /// list of all names, such as a `virtioN` and its PCI function. For a macvlan, that caller uses
+    /// the device of the lower link.
     pub device: Vec<String>,
 }
 
@@ -31,8 +31,8 @@ const PAUSES: [Duration; 2] = [Duration::from_millis(5), Duration::from_millis(5
 /// for duplicates (RFC 4862 §5.4), until `deadline` at the latest.
 ///
 /// Waits only for addresses that the pod requested or the delegate returned. Waiting for the
-/// kernel's link-local address as well would delay every pod by more than a second. Without a
-/// carrier, the kernel does not check addresses, so there is no wait.
+/// kernel's link-local address as well would delay every pod by more than a second. Does not wait
+/// if the link is down or has no carrier, because the kernel then does not check addresses.
 ///
 /// # Errors
 /// [`KernelError`] when the kernel refuses or does not answer.

@@ -17,8 +17,8 @@ impl Capture {
     /// Builds the captured machine in `sys` and `dev` below `directory`, and returns a [`Sysfs`]
     /// that reads these two directories.
     ///
-    /// Only root can create character devices. Without root, this method skips them. Paths that
-    /// depend on a skipped device are then unknown to readers of the built machine.
+    /// Only root can create character devices. Without root, this method skips them. The returned
+    /// [`Sysfs`] then reports no path of a skipped device, such as `/dev/vfio/11`.
     ///
     /// # Errors
     ///

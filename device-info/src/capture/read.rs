@@ -6,7 +6,8 @@ use crate::devlink::{Devlink, DevlinkHandle};
 use crate::switch::Switch;
 use crate::sysfs::{Entry, Sysfs};
 
-/// The attributes that a capture contains for a device. Most exist only for PCI functions.
+/// The attributes that a capture contains for each device that has them, besides `sfnum`. Most of
+/// them exist only for PCI functions.
 const PCI_TEXTS: [&str; 14] = [
     "class",
     "vendor",
@@ -29,8 +30,9 @@ const NET_TEXTS: [&str; 5] = ["address", "type", "mtu", "phys_port_name", "phys_
 const BUSES: [&str; 4] = ["vdpa", "virtio", "auxiliary", "netdevsim"];
 
 impl Capture {
-    /// Captures all network functions, vDPA devices, subfunctions and RDMA devices, their
-    /// interfaces in this network namespace and, with devlink, their switches.
+    /// Captures all PCI network functions, vDPA, virtio and netdevsim devices, subfunctions and
+    /// RDMA devices, with their interfaces in this network namespace. If `devlink` is given, also
+    /// captures the switches of SR-IOV and netdevsim devices.
     ///
     /// Writes nothing, and reads at most 4 KiB of each file.
     #[must_use]
@@ -164,7 +166,7 @@ impl Reader<'_> {
         for number in entry.names("ports") {
             let port = entry.child("ports").child(&number);
             self.text(&port, "link_layer", "link_layer");
-            // On Ethernet a GID is an IP address, which would identify the machine.
+            // On Ethernet, a GID is an IP address. Omit it, because it would identify the machine.
             if port.text("link_layer").as_deref() == Some("InfiniBand") {
                 self.text(&port, "gids/0", "gid");
             }

@@ -15,7 +15,8 @@ pub(super) struct Redactor {
 }
 
 impl Redactor {
-    /// Replaces identities in the text of the named attribute.
+    /// Replaces the identities in the text of a sysfs attribute. `attribute` is the kind of the
+    /// attribute, such as `gid`.
     pub(super) fn text(&mut self, attribute: &str, text: &str) -> String {
         match attribute {
             "address" => self.address(text),
@@ -55,8 +56,8 @@ impl Redactor {
         match text.parse::<IpoibAddr>() {
             Ok(address) => {
                 let mut octets = [0; 20];
-                // The substitute has zeros for flags and queue pair number, and the link-local
-                // prefix, which identifies no machine.
+                // The flags and the queue pair number of the substitute are zero. The prefix is the
+                // link-local prefix, which identifies no machine.
                 octets[4] = 0xfe;
                 octets[5] = 0x80;
                 let guid = self.guid(address.port_guid()).octets();

@@ -23,7 +23,9 @@ fn all() -> Vec<(&'static str, Capture)> {
     ]
 }
 
-/// Returns everything except identities, because a second redaction numbers these again.
+/// Returns the lines of a capture without the values of addresses, GUIDs and switch IDs.
+/// `Capture::read` redacts these values again, so a capture of the built machine may have other
+/// values.
 fn shape(capture: &Capture) -> Vec<String> {
     capture
         .lines()

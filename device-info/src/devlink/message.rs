@@ -125,7 +125,8 @@ pub(super) fn collect(
         }
         match u16_at(message, 4).ok_or_else(garbled)? {
             kind @ (NLMSG_ERROR | NLMSG_DONE) => {
-                // The error number 0 is an acknowledgement. The end of a dump may lack the number.
+                // NLMSG_ERROR with the number 0 is an acknowledgement. NLMSG_DONE, which ends a
+                // dump, may lack the number.
                 let code = message
                     .get(HEADER..HEADER + 4)
                     .and_then(|bytes| bytes.try_into().ok())
@@ -156,7 +157,7 @@ pub(super) struct Reply(Vec<u8>);
 impl Reply {
     /// Returns the last complete attribute of a kind.
     fn get(&self, kind: u16) -> Option<&[u8]> {
-        /// The flag bits of an attribute's kind: nested, and byte order.
+        /// The bits for `NLA_F_NESTED` and `NLA_F_NET_BYTEORDER` in the kind of an attribute.
         const FLAGS: u16 = 0xc000;
         let mut rest = self.0.as_slice();
         let mut found = None;

@@ -6,9 +6,10 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum EswitchMode {
-    /// By MAC and VLAN, as the physical function's driver configures them.
+    /// By MAC and VLAN. The physical function's driver programs the switch.
     Legacy,
-    /// As the host configures it, through one representor per function.
+    /// By rules of the host. For each function, the host has an interface, the function's
+    /// representor.
     Switchdev,
 }
 
@@ -39,10 +40,10 @@ pub struct DevlinkPort {
     pub flavour: PortFlavour,
     /// The number on the housing, for a physical port.
     pub number: Option<u32>,
-    /// The controller of the function, which identifies the function's host; 0 is the switch's own
-    /// host.
+    /// The number of the function's controller. Each host that uses the NIC has its own controller;
+    /// 0 is the controller of the host that manages the switch.
     pub controller: u32,
-    /// Whether the function belongs to a host other than the switch's own.
+    /// Whether the function belongs to a host other than the host that manages the switch.
     pub external: bool,
     /// The physical function's number.
     pub pf: Option<u32>,

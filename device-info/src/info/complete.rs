@@ -8,13 +8,14 @@ use crate::quoted::Quoted;
 ///
 /// `given` is the device plugin's or the delegate's device information, if there is any. `complete`
 /// keeps the values of `given`, and takes missing values from `facts`. It refuses a value that
-/// contradicts `facts`, because the pod would open the wrong device.
+/// contradicts `facts`, because with such a value the pod would open the wrong device.
 ///
-/// Without `given`, the result comes from `facts` alone. Its type is `vdpa` if the driver and the
-/// path of a vDPA device are known, otherwise `pci`. The result is `None` for a device that is
-/// neither, such as a subfunction, because the specification has no type for it.
+/// Without `given`, the result comes from `facts` alone. Its type is `vdpa` if `facts` contain the
+/// driver and the path of a vDPA device. Otherwise its type is `pci` if `facts` contain a PCI
+/// address. For any other device, such as a subfunction, the result is `None`, because the
+/// specification has no type for that device.
 ///
-/// The result's version is at least the version that its keys need.
+/// If the version in `given` is too old for the keys of the result, the result has a newer version.
 ///
 /// # Errors
 ///
@@ -127,8 +128,8 @@ fn fill_vdpa(vdpa: &mut WireVdpa, facts: &Facts) -> Result<(), CompletionError> 
     )?;
     let driver = found.driver.map(|driver| driver.to_string());
     fill.text("vdpa.driver", &mut vdpa.driver, driver.as_deref())?;
-    // Compare only the last component of a virtio device's path, because the specification's own
-    // example has a path below `/dev/sys`.
+    // Compare only the last component of a virtio device's path. `facts` contain a path below
+    // `/sys`, but a file may follow the specification's example, whose path is below `/dev/sys`.
     let name = |path: &str| path.rsplit('/').next().map(str::to_owned);
     let same_virtio = driver.as_deref() == Some("virtio")
         && vdpa.path.as_deref().and_then(name) == found.path.as_deref().and_then(name);
@@ -182,8 +183,9 @@ impl Fill<'_> {
         }
     }
 
-    /// Checks that the kernel shows every given RDMA device. If the kernel shows none, the devices
-    /// may be in a different network namespace, which is no contradiction.
+    /// Checks that the kernel shows every given RDMA device. If none is given, takes the devices
+    /// that the kernel shows. If the kernel shows none, skips the check, because the devices may be
+    /// in a different network namespace.
     fn rdma(&self, given: &mut Option<String>) -> Result<(), CompletionError> {
         let found = &self.0.rdma_devices;
         if found.is_empty() {

@@ -12,7 +12,7 @@ const ADDRESS: &str = "a PCI address, such as 0000:01:10.2";
 const PATH: &str = "an absolute path, without .. in it";
 const NAME: &str = "the name of a device, as in /sys or `ip link`";
 
-/// Reads an optional value. Go writes a missing value as an empty string.
+/// Reads an optional value. Programs in Go write a missing value as an empty string.
 pub(super) fn optional<T>(
     key: &'static str,
     value: Option<&String>,
@@ -90,7 +90,8 @@ impl TryFrom<WireDeviceInfo> for DeviceInfo {
                 });
             }
         };
-        // Keep the sections of other device types, like unknown keys.
+        // Keep the sections of other types as if they were unknown keys. For example, the
+        // information of a PCI function may also have the section `vdpa`.
         let mut extra = wire.extra;
         for (key, section) in [
             ("pci", wire.pci.map(serde_json::to_value)),

@@ -8,27 +8,30 @@ use crate::switch::Switch;
 use crate::sysfs::Sysfs;
 use crate::vdpa::{VdpaDevice, VdpaDriver};
 
-/// What sysfs and devlink report about one allocated device, in the specification's terms.
+/// What sysfs and devlink report about one allocated device, in the terms of the Device Information
+/// Specification (`DEVINFO 1.1.0`).
 ///
-/// `None` means that the value is missing or not known. Only known values can contradict device
-/// information.
+/// `None` means that the device lacks the value, or that this machine does not report the value.
+/// [`complete`](crate::complete) then neither fills in nor checks the corresponding key.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
     /// The identifier that kubelet allocated.
     pub id: String,
-    /// The PCI function that is the device, or to which a vDPA device belongs. `None` for a
-    /// subfunction, which is only a part of a PCI function.
+    /// The address of the PCI function. A vDPA device has the address of the PCI function behind
+    /// it. `None` for a subfunction, which is only a part of a PCI function.
     pub pci_address: Option<PciAddress>,
-    /// The physical function; for a subfunction, the function that it is part of.
+    /// The physical function of a virtual function. For a subfunction, the PCI function that
+    /// contains it.
     pub pf_pci_address: Option<PciAddress>,
-    /// `/dev/vhost-net`, the exceptional path of a function on a user-space driver. `None` for
-    /// other functions, which have their own interface.
+    /// `/dev/vhost-net`, if the function has a user-space driver and so no network interface. A
+    /// DPDK program can exchange packets with the kernel through this device node. `None` for other
+    /// functions.
     pub vhost_net: Option<String>,
     /// The RDMA devices in this network namespace.
     pub rdma_devices: Vec<String>,
     /// The representor.
     pub representor_device: Option<String>,
-    /// The vDPA device: the device itself, or the only vDPA device of the PCI function.
+    /// The vDPA device. `None` for a PCI function with no vDPA device or with more than one.
     pub vdpa: Option<VdpaFacts>,
 }
 
@@ -37,7 +40,7 @@ pub struct Facts {
 pub struct VdpaFacts {
     /// The name on the vDPA bus.
     pub parent_device: String,
-    /// Who uses the device.
+    /// The driver, which shows whether a program or this kernel uses the device.
     pub driver: Option<VdpaDriver>,
     /// The path at which the device is opened.
     pub path: Option<String>,
@@ -47,9 +50,9 @@ impl Facts {
     /// Reads the facts about the device with this identifier; `None` if this machine does not have
     /// the device.
     ///
-    /// `switches` returns a device's switch from devlink
-    /// ([`Devlink::switch`](crate::Devlink::switch)). With `&mut |_| None`, `read` looks up
-    /// representors in sysfs.
+    /// `switches` returns the switch of a physical function
+    /// ([`Devlink::switch`](crate::Devlink::switch)), in which `read` finds the representor. If
+    /// `switches` returns `None`, `read` looks up the representor in sysfs.
     #[must_use]
     pub fn read(
         sysfs: &Sysfs,

@@ -17,8 +17,8 @@ impl DeviceInfo {
     ///
     /// # Errors
     ///
-    /// [`SocketError`] if the host's socket is missing or the path is not a socket, and if the
-    /// directory of the application's socket is missing.
+    /// If the host creates the socket: [`SocketError`] if the path is missing or is not a socket.
+    /// If the application creates the socket: [`SocketError`] if the directory is missing.
     pub fn check_socket(&self) -> Result<(), SocketError> {
         let (path, by_host) = match self.kind() {
             DeviceKind::VhostUser(socket) => (&socket.path, socket.mode == VhostUserMode::Client),

@@ -383,7 +383,7 @@ fn device_info_that_contradicts_the_machine_is_refused() {
 
 #[test]
 fn unknown_facts_contradict_nothing() {
-    // In RDMA's exclusive mode the host does not see the pod's device.
+    // In RDMA's exclusive mode, the host does not see an RDMA device that is in a pod.
     let mut capture = fixtures::unverified_connectx6(4);
     capture.remove("devices/pci0000:3a/0000:3a:00.0/0000:3b:00.4/infiniband");
     let facts = facts(&capture, "0000:3b:00.4");

@@ -6,8 +6,9 @@ use std::str::FromStr;
 use crate::quoted::Quoted;
 use crate::sysfs::path::is_entry_name;
 
-/// The name of a device, an RDMA device or an interface: a single directory entry without commas or
-/// white space. In a list, commas separate the names.
+/// The name of a device, an RDMA device or an interface. It must be a valid name for a directory
+/// entry and have no white space. It must have no commas, because commas separate the names in a
+/// list.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DeviceName(String);
 

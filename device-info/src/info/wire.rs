@@ -1,4 +1,4 @@
-//! Device information as files contain it.
+//! The JSON form of device information in files.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -91,7 +91,7 @@ impl WireDeviceInfo {
         };
         match id.parse::<PciAddress>() {
             Ok(id) => Some(address?.parse::<PciAddress>().ok()? == id),
-            // If the name differs, `id` may not identify a vDPA device at all.
+            // An `id` that differs from the name may be an identifier that a device plugin chose.
             Err(_) => (parent? == id).then_some(true),
         }
     }

@@ -1,4 +1,5 @@
-//! The compiled-in names: 3 MB, only with the feature `pci-names`.
+//! The compiled-in names of vendors and devices. They add 3 MB to the program, so they need the
+//! feature `pci-names`.
 
 use pci_ids::FromId;
 

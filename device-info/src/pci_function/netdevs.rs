@@ -21,8 +21,13 @@ impl PciFunction {
             .collect()
     }
 
-    /// Returns the function's own interface: its only interface, unless that is a representor. If
-    /// the function has several interfaces, returns the only one that is a port to the wire.
+    /// Returns the function's own interface.
+    ///
+    /// If the function has one interface, returns that interface. Returns `None` if the interface
+    /// is or may be a representor.
+    ///
+    /// If the function has several interfaces, returns the interface that is a port to the wire.
+    /// Returns `None` if no interface, or more than one, is a port to the wire.
     #[must_use]
     pub fn netdev(&self) -> Option<String> {
         own_netdev(&self.entry).or_else(|| match self.netdevs().as_slice() {

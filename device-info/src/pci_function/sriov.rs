@@ -17,7 +17,8 @@ pub struct Sriov {
     pub vf_device: Option<u16>,
     /// The number of MSI-X vectors that the function can distribute among its virtual functions.
     /// `None` if the driver has no pool of vectors. Without a pool, the driver of E810 shows
-    /// 4294967033 (a negative number, printed as unsigned), which is more than any function has.
+    /// 4294967033 (a negative number, printed as unsigned). The crate turns such an impossible
+    /// number into `None`.
     pub vf_total_msix: Option<u32>,
 }
 
@@ -27,9 +28,9 @@ const MAX_MSIX: u32 = 2048 * 65_535;
 impl PciFunction {
     /// Returns the SR-IOV capability; `None` for a function without it.
     ///
-    /// A function can have the capability without virtual functions. Reading the number of virtual
-    /// functions blocks while a driver creates them, so call this method only where blocking does
-    /// no harm.
+    /// A function with the capability may currently have no virtual functions. Reading the number
+    /// of virtual functions blocks while a driver creates them, so call this method only where
+    /// blocking does no harm.
     #[must_use]
     pub fn sriov(&self) -> Option<Sriov> {
         Some(Sriov {

@@ -5,12 +5,12 @@ use serde::Serialize;
 use super::PciFunction;
 use crate::pci_address::PciAddress;
 
-/// The character devices of a function on a VFIO driver.
+/// The character devices of a function that is bound to a VFIO driver.
 ///
-/// The group's number may change at a reboot, so do not store it.
+/// The number of the IOMMU group may change at a reboot, so do not store the number.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Vfio {
-    /// The IOMMU group.
+    /// The number of the IOMMU group.
     pub group: u32,
     /// Whether the group has no IOMMU, so that the device's user can write all memory.
     pub noiommu: bool,
@@ -42,8 +42,8 @@ impl PciFunction {
             .collect()
     }
 
-    /// Returns the character devices, if a VFIO driver is bound (`vfio-pci`, or a vendor's such as
-    /// `mlx5_vfio_pci`).
+    /// Returns the character devices, if the function is bound to a VFIO driver: `vfio-pci`, or a
+    /// vendor's driver such as `mlx5_vfio_pci`.
     #[must_use]
     pub fn vfio(&self) -> Option<Vfio> {
         self.vfio_under(&self.driver()?)

@@ -1,4 +1,4 @@
-//! A directory to which less trusted users may write.
+//! A directory with files of device information. Users other than root may be able to write to it.
 
 use std::fs::{DirBuilder, File, Permissions};
 use std::io::{self, Read, Write};
@@ -13,8 +13,9 @@ use nix::unistd::{Uid, UnlinkatFlags, geteuid, unlinkat};
 
 use super::{StoreError, UnsafeFile, name};
 
-/// The maximum size of a file. Device information takes about 300 bytes, and a pod's annotations,
-/// where it is published for all networks together, can have at most 256 KiB.
+/// The maximum size of a file, in bytes. A valid file is smaller: the device information of one
+/// network takes about 300 bytes. The annotations of a pod contain the device information of all
+/// its networks, and can have at most 256 KiB.
 const MAX_FILE: u64 = 64 << 10;
 
 /// An open directory. Every operation on a file uses the directory's descriptor, not its path.
@@ -45,7 +46,7 @@ impl Directory {
         }
     }
 
-    /// Opens `base/name`, and creates both with mode 0755 if they are missing.
+    /// Opens `base/name`. Creates `base` and `base/name` with mode 0755 if they are missing.
     pub(super) fn create(base: &Path, name: &str) -> Result<Self, StoreError> {
         if let Some(there) = Self::open(base, name)? {
             return Ok(there);
@@ -181,8 +182,8 @@ fn unfinished(name: &str) -> String {
 
 /// Opens one entry of a directory without following links.
 ///
-/// On kernels before 5.6, and where a seccomp filter blocks `openat2`, `O_NOFOLLOW` has the same
-/// effect, because a name contains no `/`.
+/// Kernels before 5.6 do not have `openat2`, and a seccomp filter may block it. `openat` with
+/// `O_NOFOLLOW` then has the same effect, because a name contains no `/`.
 fn beneath(directory: &OwnedFd, name: &str, flags: OFlag, mode: Mode) -> Result<OwnedFd, Errno> {
     let how = OpenHow::new()
         .flags(flags)

@@ -14,7 +14,7 @@ pub enum StoreError {
         "the {what} {value} cannot be part of a file name; use one without /, control characters or a leading dot"
     )]
     Name {
-        /// What the text names.
+        /// What the text should name, for example a resource.
         what: &'static str,
         /// The text.
         value: Quoted,
@@ -27,7 +27,7 @@ pub enum StoreError {
         /// What is wrong with the file.
         finding: UnsafeFile,
     },
-    /// A file without complete device information.
+    /// A file whose content is not valid device information.
     #[error("{path}: {cause}; remove the file, or restart the device plugin that wrote it")]
     Content {
         /// The file.

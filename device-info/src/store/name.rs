@@ -9,9 +9,9 @@ use crate::sysfs::path::is_entry_name;
 /// The maximum length of a file name on Linux, in bytes.
 const MAX: usize = 255;
 
-/// The name of a device plugin's file: `<resourceName>-<deviceID>-device.json`, with `-` for each
-/// `/` (`DEVINFO 1.1.0 §4.1`). The identifier may contain `/` too, because kubelet lets a device
-/// plugin choose any identifier.
+/// The name of a device plugin's file: `<resourceName>-<deviceID>-device.json`
+/// (`DEVINFO 1.1.0 §4.1`). In the resource name and in the device ID, `-` replaces each `/`. A
+/// device ID may contain `/`, because kubelet lets a device plugin choose any ID.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DpFileName(String);
 
@@ -44,8 +44,8 @@ impl DpFileName {
 /// `<namespace>-<network>-<containerID>_<interface>`, as in the reference library.
 ///
 /// If that name is longer than 255 bytes, a hash replaces `<namespace>-<network>`. Container ID and
-/// interface stay, and together they are unique. If the name is still too long, a hash replaces all
-/// of it.
+/// interface stay, and together they are unique. If the name is still too long, a hash replaces the
+/// whole name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct CniFileName(String);
 
@@ -84,7 +84,7 @@ impl FromStr for CniFileName {
     type Err = StoreError;
 
     fn from_str(name: &str) -> Result<Self, StoreError> {
-        // Temporary files have a leading dot.
+        // A name with a leading dot belongs to a temporary file of the store.
         if is_entry_name(name) && !name.starts_with('.') {
             Ok(Self(name.to_owned()))
         } else {

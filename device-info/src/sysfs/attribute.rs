@@ -1,4 +1,4 @@
-//! Reads one attribute, once and with a size limit.
+//! Reads sysfs attributes. One `read` call reads the content of an attribute, up to a size limit.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -16,7 +16,7 @@ pub const MAX_ATTRIBUTE: usize = 4096;
 
 /// Reads one attribute, trimmed.
 ///
-/// Does not block on a FIFO, which a directory that is not a real sysfs may contain.
+/// Does not block on a FIFO. A directory that only imitates sysfs may contain a FIFO.
 pub(super) fn read(path: &Path) -> Result<String, AttributeError> {
     let mut buffer = [0; MAX_ATTRIBUTE + 1];
     match read_at(AT_FDCWD, path, &mut buffer) {
@@ -28,8 +28,8 @@ pub(super) fn read(path: &Path) -> Result<String, AttributeError> {
 /// Reads one attribute of every entry of a directory, in an unspecified order. Calls `each` with
 /// the entry's name and its trimmed text or error.
 ///
-/// A switch may have hundreds of ports, so this function opens each attribute relative to the
-/// directory, and reads all attributes into one buffer.
+/// A switch may have hundreds of ports. To save time, this function opens each attribute relative
+/// to the directory, and uses the same buffer for all attributes.
 pub(super) fn read_each(
     directory: &Path,
     attribute: &str,
@@ -54,7 +54,8 @@ pub(super) fn read_each(
     Ok(())
 }
 
-/// Reads an attribute into a buffer with one byte more than the maximum.
+/// Reads an attribute. The buffer has one byte more than the maximum, so that a longer attribute is
+/// noticed.
 fn read_at<'a>(
     from: impl AsFd,
     name: &Path,
@@ -69,9 +70,9 @@ fn read_at<'a>(
         }
     };
     let mut file = File::from(opened);
-    // A read and a close.
+    // Counts the read below, and the close at the end of this function.
     count(2);
-    // One read, because sysfs returns an attribute whole or not at all.
+    // One read is enough, because sysfs returns an attribute whole or not at all.
     let length = loop {
         match file.read(buffer) {
             Ok(length) => break length,
@@ -89,7 +90,7 @@ fn read_at<'a>(
     }
 }
 
-/// Returns the target of a symbolic link as written, with one `readlink`.
+/// Returns the text of a symbolic link, with one `readlink`. Does not follow the link.
 pub(super) fn link(path: &Path) -> Result<PathBuf, AttributeError> {
     count(1);
     std::fs::read_link(path).map_err(|error| AttributeError::new(path, Cause::of(&error)))
@@ -107,7 +108,7 @@ fn unsorted_names(path: &Path, most: usize) -> Result<Vec<String>, AttributeErro
     let mut names = Vec::new();
     let entries =
         std::fs::read_dir(path).map_err(|error| AttributeError::new(path, Cause::of(&error)))?;
-    // An fstat of the opened directory, two reads of up to 32 KiB, a close.
+    // Counts an fstat of the opened directory, two reads of up to 32 KiB, and a close.
     count(4);
     for entry in entries.take(most) {
         let entry = entry.map_err(|error| AttributeError::new(path, Cause::of(&error)))?;
@@ -126,7 +127,7 @@ pub(crate) fn count(calls: usize) {
 #[cfg(not(test))]
 pub(crate) const fn count(_calls: usize) {}
 
-/// Why an attribute of sysfs gave no value: path, problem and remedy.
+/// An attribute of sysfs that gave no value, and the cause.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}: {cause}", path.display())]
 pub struct AttributeError {
@@ -148,8 +149,8 @@ impl AttributeError {
         &self.path
     }
 
-    /// Returns whether the kernel has no value here, which is not a fault. The file is missing, has
-    /// vanished or is empty, or the driver does not support the attribute.
+    /// Returns whether the kernel has no value for the attribute: the file is missing or empty, or
+    /// the driver does not support the attribute. This is not a fault.
     #[must_use]
     pub fn is_absence(&self) -> bool {
         self.cause == Cause::Absent
@@ -173,8 +174,8 @@ pub(crate) enum Cause {
 }
 
 impl Cause {
-    /// Converts a system call's error. With some error numbers, the kernel or a driver reports that
-    /// there is no value, which becomes [`Cause::Absent`].
+    /// Converts a system call's error. Some error numbers mean that there is no value. These become
+    /// [`Cause::Absent`].
     pub(super) fn of(error: &io::Error) -> Self {
         match error.raw_os_error().map(Errno::from_raw) {
             Some(

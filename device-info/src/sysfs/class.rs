@@ -1,9 +1,9 @@
-//! Implements `SysClass` of the crate `sysfs-class`, so that its methods (`read_file`,
-//! `parse_file`, `trim_file`, `all`) work on our devices.
+//! Implements the trait `SysClass` of the crate `sysfs-class` for the device types of this crate.
+//! The trait adds methods such as `read_file`, `parse_file`, `trim_file` and `all`.
 //!
-//! The directory functions of `sysfs-class` (`dir`, `all`, `iter`, `new`) use this machine's
-//! `/sys`, even if our root is a different directory. All reads use our bounded reader, because the
-//! reader of `sysfs-class` reads whole files.
+//! The trait's functions on directories (`dir`, `all`, `iter`, `new`) always use this machine's
+//! `/sys`. They ignore the root of a [`Sysfs`]. All reads use the reader of this crate, which has a
+//! size limit. The reader of `sysfs-class` has no limit.
 #![expect(
     unsafe_code,
     reason = "the trait declares one of its functions unsafe; the bodies here do nothing unsafe"

@@ -12,7 +12,7 @@ use crate::quoted::Quoted;
 /// The maximum number of names to read from a directory. SR-IOV counts the VFs of a PF in 16 bits.
 const MAX_NAMES: usize = 1 << 16;
 
-/// A device's directory and its sysfs.
+/// The directory of a device, and the sysfs that contains the directory.
 ///
 /// Holds a path, not content. If the device vanishes between two reads, the second read finds
 /// nothing.
@@ -78,8 +78,8 @@ impl Entry {
         })
     }
 
-    /// Parses an attribute. If its text is invalid, returns `None` and adds a remark, in which
-    /// `what` names the kind of value.
+    /// Parses an attribute. If the text is invalid, returns `None` and adds a remark. In the
+    /// remark, `what` names the kind of value.
     pub(crate) fn value<T: FromStr>(&self, name: &str, what: &'static str) -> Option<T> {
         let text = self.text(name)?;
         match text.parse() {
@@ -93,27 +93,30 @@ impl Entry {
         }
     }
 
-    /// Returns the target of a link as written.
+    /// Returns the text of a link, without resolving the text to a path.
     pub(crate) fn link_target(&self, name: &str) -> Option<String> {
         let target = self.sysfs.known(attribute::link(&self.path.join(name)))?;
         Some(target.to_str()?.to_owned())
     }
 
-    /// Returns the last name in the target of a link, such as a driver, a group or a function.
+    /// Returns the last name in the target of a link, such as the name of a driver, a group or a
+    /// function.
     pub(crate) fn link_name(&self, name: &str) -> Option<String> {
         let target = self.sysfs.known(attribute::link(&self.path.join(name)))?;
         Some(target.file_name()?.to_str()?.to_owned())
     }
 
-    /// Returns the names in a subdirectory, in natural order; none if it is missing.
+    /// Returns the names in a subdirectory, in natural order. Returns no names if the subdirectory
+    /// is missing.
     pub(crate) fn names(&self, directory: &str) -> Vec<String> {
         self.sysfs
             .known(attribute::names(&self.path.join(directory), MAX_NAMES))
             .unwrap_or_default()
     }
 
-    /// Calls `each` with the name and the attribute of every entry in this directory that has the
-    /// attribute. The order is unspecified.
+    /// Reads `attribute` of every entry in this directory, in an unspecified order. Calls `each`
+    /// with the name of the entry and the text of the attribute. Skips entries without the
+    /// attribute.
     pub(crate) fn text_of_each(&self, attribute: &str, each: &mut dyn FnMut(&str, &str)) {
         let read = attribute::read_each(&self.path, attribute, MAX_NAMES, &mut |name, text| {
             if let Some(text) = self.sysfs.known(text) {

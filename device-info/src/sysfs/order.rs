@@ -26,7 +26,7 @@ pub fn natural_order(left: &str, right: &str) -> Ordering {
     }
 }
 
-/// Returns the leading part that has only digits, or no digits.
+/// Returns the longest leading part that consists only of digits, or only of other characters.
 fn run(text: &str) -> &str {
     let numeric = text.starts_with(|character: char| character.is_ascii_digit());
     let end = text

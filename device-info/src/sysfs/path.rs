@@ -5,12 +5,13 @@ use std::path::{Component, Path, PathBuf};
 use crate::pci_address::PciAddress;
 
 /// The maximum number of directories in a search for an ancestor. The deepest real device (a
-/// subfunction's vDPA device behind three bridges) has a dozen.
+/// subfunction's vDPA device behind three bridges) has about twelve ancestors.
 const MAX_ANCESTORS: usize = 64;
 
-/// Resolves a symbolic link in `directory` from its target text alone: `..` removes one directory.
+/// Resolves a symbolic link in `directory` without reading the file system. `target` is the text of
+/// the link. Each `..` in the text removes the last component of the path.
 ///
-/// Returns `None` if the target is absolute, or is above `root` and so outside sysfs.
+/// Returns `None` if the target is absolute or leaves `root`.
 pub(crate) fn follow(root: &Path, directory: &Path, target: &Path) -> Option<PathBuf> {
     let mut path = directory.to_path_buf();
     for component in target.components() {

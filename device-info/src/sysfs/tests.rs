@@ -1,4 +1,4 @@
-//! Invalid attributes from a kernel, a driver, or a directory that is not a sysfs.
+//! Tests with attributes that are missing, unreadable or invalid, and with links that form a cycle.
 
 use std::os::unix::fs::symlink;
 use std::path::Path;

@@ -138,7 +138,7 @@ fn facts_and_inventory_do_not_read_numvfs_because_the_read_can_block() {
         .sysfs
         .root()
         .join("devices/pci0000:00/0000:00:04.0/0000:01:00.0/sriov_numvfs");
-    // If the crate read this content, there would be a remark.
+    // Reading this invalid number adds a remark.
     std::fs::write(numvfs, "not a number").unwrap();
     assert!(Facts::read(&igb.sysfs, "0000:01:10.0", &mut |_| None).is_some());
     assert_eq!(igb.sysfs.take_remarks(), []);
@@ -156,7 +156,7 @@ fn a_function_reports_its_own_netdev_or_none() {
         igb.function("0000:01:10.0").netdev().as_deref(),
         Some("eth2")
     );
-    // The interface has moved to a pod: the directory is empty or missing.
+    // When an interface moves to a pod, the directory `net` of its function becomes empty.
     let vf = igb.function("0000:01:10.2");
     std::fs::remove_dir_all(
         igb.sysfs

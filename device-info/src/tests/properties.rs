@@ -1,5 +1,5 @@
-//! On an incomplete machine, the readers must not panic, hang or return a wrong value. Instead of a
-//! wrong value, they must return "unknown".
+//! Reads fake machines whose sysfs lacks random files. The readers must not panic or hang. If a
+//! reader cannot find out a value, it must return no value instead of a wrong one.
 
 use proptest::prelude::*;
 
@@ -27,7 +27,8 @@ fn machines() -> Vec<(Capture, Vec<&'static str>)> {
     ]
 }
 
-/// Returns whether every fact of the cut machine is also a fact of the whole machine.
+/// Returns whether every fact in `cut` is also in `whole`. `whole` describes a device on a complete
+/// machine, `cut` the same device after the test has removed files of the machine.
 fn claims_nothing_else(cut: &Facts, whole: &Facts) -> bool {
     fn known<T: PartialEq>(cut: &Option<T>, whole: &Option<T>) -> bool {
         cut.is_none() || cut == whole
@@ -51,7 +52,7 @@ fn claims_nothing_else(cut: &Facts, whole: &Facts) -> bool {
             .all(|name| whole.rdma_devices.contains(name))
 }
 
-/// Returns the paths that can be removed, including directories.
+/// Returns the paths of all files and directories that the test may remove.
 fn places(capture: &Capture) -> Vec<String> {
     let mut places: Vec<String> = capture
         .lines()
@@ -106,7 +107,7 @@ proptest! {
                 prop_assert!(claims_nothing_else(&cut, &whole), "{cut:#?} is not of {whole:#?}");
             }
         }
-        // Invalid content may give any answer, but must not hang or panic.
+        // With invalid content, the readers may return anything, but must not hang or panic.
         for (place, text) in &spoiled {
             let path = sysfs.root().join(place.get(&places));
             if path.is_file() {

@@ -1,11 +1,12 @@
-//! The cost of each reader. Tests bound the number of system calls; the benchmark prints times.
+//! Tests that each reader makes a bounded number of system calls. The benchmark
+//! `benches/devices.rs` measures the time instead.
 
 use super::machine;
 use crate::sysfs::cost;
 use crate::{Facts, Inventory, fixtures};
 
-/// The maximum number of system calls for one function, if devlink reports the function's switch or
-/// the function has no switch.
+/// The maximum number of system calls for reading one function, not counting a search in sysfs for
+/// the function's representor.
 const ONE_FUNCTION: usize = 60;
 /// The maximum number of system calls for each function of an inventory, on average.
 const EACH_FUNCTION: usize = 40;

@@ -12,7 +12,7 @@ use crate::cluster::Figures;
 
 type Times<const N: usize> = Family<Labels<N>, Histogram, fn() -> Histogram>;
 
-/// Counters and times of calls, of their networks and of their delegates.
+/// The metrics of calls, of the networks in a call, and of the delegates that a call runs.
 #[derive(Debug)]
 pub(super) struct Calls {
     calls: Counters<2>,
@@ -85,7 +85,7 @@ impl Calls {
 }
 
 fn add_times<const N: usize>(registry: &mut Registry, name: &str, help: &str) -> Times<N> {
-    // From 100 µs to 105 s, which is longer than the default deadline of an ADD.
+    // The buckets reach from 100 µs to 105 s. An ADD ends within 100 s by default.
     let times = || Histogram::new(exponential_buckets(0.000_1, 2.0, 21));
     add_time(registry, name, help, Family::new_with_constructor(times))
 }

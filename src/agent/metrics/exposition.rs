@@ -4,7 +4,7 @@
 use prometheus_client::encoding::text::encode;
 use prometheus_client::registry::Registry;
 
-/// A format of the page.
+/// A format of the metrics page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exposition {
     /// The text format of Prometheus, version 0.0.4, which every scraper reads.
@@ -43,8 +43,8 @@ impl Exposition {
     }
 }
 
-/// Returns the quality and the format that one part of `Accept` names. `None` if the agent does not
-/// support that format or version.
+/// Returns the format that one part of `Accept` names, and the part's quality (`q`). The quality is
+/// 1 if the part has none. Returns `None` if the agent does not support the format or its version.
 fn preference(part: &str) -> Option<(f32, Exposition)> {
     let mut words = part.split(';').map(str::trim);
     let kind = words.next()?;
@@ -69,7 +69,7 @@ fn preference(part: &str) -> Option<(f32, Exposition)> {
 /// Converts a page from OpenMetrics to the text format.
 fn as_text(page: &str) -> String {
     let mut text = String::with_capacity(page.len());
-    // The text of the last HELP line, which belongs to the next TYPE line.
+    // The text of the last HELP line. The next TYPE line is about the same metric.
     let mut help = "";
     for line in page.split_inclusive('\n') {
         if let Some(named) = line.strip_prefix("# HELP ") {
@@ -77,13 +77,14 @@ fn as_text(page: &str) -> String {
         } else if let Some(named) = line.strip_prefix("# TYPE ") {
             let (name, kind) = named.split_once(' ').unwrap_or((named, "\n"));
             let help = help.strip_prefix(name).unwrap_or_default();
-            // In the text format, the name of a counter includes the suffix of its series.
+            // In OpenMetrics, only the series of a counter has the suffix `_total`. In the text
+            // format, the HELP and TYPE lines have the suffix too.
             let total = if kind == "counter\n" { "_total" } else { "" };
             text.extend([
                 "# HELP ", name, total, help, "# TYPE ", name, total, " ", kind,
             ]);
         } else if !line.starts_with("# ") {
-            // Other comment lines, for units and for the end, exist only in OpenMetrics.
+            // The remaining comment lines, `# UNIT` and `# EOF`, exist only in OpenMetrics.
             text.push_str(line);
         }
     }
@@ -99,8 +100,8 @@ mod tests {
     use super::Exposition::{OpenMetrics, Text};
     use super::*;
 
-    /// The table has headers like those of several releases of Prometheus, of a browser and of
-    /// curl, and invented headers.
+    /// The first headers are like those that Prometheus, a browser and curl send. The others are
+    /// invented.
     #[test]
     fn only_a_scraper_that_prefers_open_metrics_gets_it() {
         for (accept, expected) in [

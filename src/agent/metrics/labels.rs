@@ -9,12 +9,12 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 
-/// The number of values of a label that have their own series. All further values share the series
-/// [`OTHER`]. Without this limit, the names of definitions could fill the memory of the agent.
+/// How many values of one label get their own series. All further values share the series with the
+/// value [`OTHER`]. Without this limit, the names of definitions could fill the agent's memory.
 pub(super) const MOST: usize = 256;
 /// The longest value of a label, in bytes. The namespace and name of a definition fit.
 const LONGEST: usize = 320;
-/// The label value of everything without its own series.
+/// The label value that all further values share.
 pub(super) const OTHER: &str = "other";
 
 /// The value of a label.
@@ -36,8 +36,8 @@ pub(super) fn label(text: &str) -> Label {
 pub(super) struct LabelValues(RefCell<BTreeSet<Label>>);
 
 impl LabelValues {
-    /// Returns the label value for an untrusted text. Returns [`OTHER`] for a new value if the
-    /// label has already had [`MOST`] values.
+    /// Returns the label value for an untrusted text. If the label has already had [`MOST`] values,
+    /// returns [`OTHER`] for a new value.
     pub(super) fn label(&self, text: &str) -> Label {
         let label = label(text);
         let mut known = self.0.borrow_mut();

@@ -13,7 +13,8 @@ use rustix::param::page_size;
 use rustix::process::{Resource, getrlimit};
 use rustix::time::{ClockId, clock_gettime};
 
-/// The metrics of this process. Each scrape reads them from the kernel, except the start time.
+/// The metrics of this process. The start time is stored. Each scrape reads the other values from
+/// the kernel.
 #[derive(Debug)]
 pub(super) struct Process {
     started: Duration,
@@ -68,7 +69,8 @@ impl Collector for Process {
                 most_files,
             ),
         ] {
-            // The page omits a value that the kernel does not report, and an unlimited maximum.
+            // The page omits a value that the kernel does not report. The page also omits the
+            // maximum number of open files if there is no limit.
             if let Some(value) = value.and_then(|value| i64::try_from(value).ok()) {
                 put(name, help, unit, &ConstGauge::new(value))?;
             }
@@ -90,7 +92,7 @@ fn memory() -> [Option<u64>; 2] {
     [next(), next()]
 }
 
-/// Returns the number of open files, without the descriptor that this function opens to count them.
+/// Returns the number of open files. Does not count the descriptor of `/proc/self/fd` itself.
 fn open_files() -> Option<u64> {
     let entries = fs::read_dir("/proc/self/fd").ok()?;
     u64::try_from(entries.count()).ok()?.checked_sub(1)

@@ -46,14 +46,14 @@ The agent's log has a line for each failed call, with pod, container, network an
 - `check` is a check of `jackfield doctor`.
 
 `jackfield_devices` counts the devices that kubelet's pod-resources API names. A scrape does not query kubelet. While a
-scraper is active, the agent queries kubelet in the background: every minute, and whenever it has told a plugin about a
-pod's devices, but at most once a second. So the figures are at most one minute plus one scrape interval old. The first
-scrape may show no devices.
+scraper is active, the agent queries kubelet in the background once a minute. The agent also queries kubelet after it
+has told a plugin about a pod's devices, but at most once a second. So the figures are at most one minute plus one
+scrape interval old. The first scrape may show no devices.
 
 `jackfield doctor` sends the agent its number of findings for each check. The agent serves the numbers of the last run
-until the agent restarts. Before the first run, the agent serves no such numbers. If no agent listens during a run, the
+until the agent restarts. Before the first run, the page has no such numbers. If no agent listens during a run, the
 numbers of that run are lost. To run `doctor` regularly, call `/opt/cni/bin/jackfield doctor` as root from a timer of
-the node and watch `jackfield_doctor_last_run_timestamp_seconds`.
+the node. Watch `jackfield_doctor_last_run_timestamp_seconds` to learn whether the timer works.
 
 The metrics that begin with `process_` describe the agent's process. Their names are those of the Prometheus client
 libraries.
@@ -61,9 +61,9 @@ libraries.
 A scraper whose header `Accept` prefers OpenMetrics 1.0, such as Prometheus, gets OpenMetrics. Any other scraper gets
 Prometheus' text format 0.0.4 (`text/plain; version=0.0.4`). The names in the table below are the same in both formats.
 
-The agent accepts eight connections for metrics, each for ten seconds at most and with a request header of at most 8
-KiB. If all eight connections are in use, a new connection replaces the oldest. Plugins use another socket, so these
-limits do not affect them.
+The agent accepts eight connections for metrics at a time. A connection lasts at most ten seconds, and a request header
+may have at most 8 KiB. If all eight connections are in use, a new connection replaces the oldest. These limits do not
+affect the plugins, which use another socket.
 
 ## Dashboard and alerts
 
@@ -73,10 +73,11 @@ limits do not affect them.
   ConfigMap for Grafana's sidecar. If your sidecar looks for a label other than `grafana_dashboard: \"1\"`, set
   `grafanaDashboard.labels`.
 - `prometheus-rule.yaml` is for the Prometheus operator. Apply it with `kubectl apply -f`, or set
-  `prometheusRule.enabled=true` in the chart. In the chart, also set `prometheusRule.labels` to the labels by which your
-  Prometheus selects rules. Without the operator, use the content of `spec` as a rule file of Prometheus.
+  `prometheusRule.enabled=true` in the chart. Prometheus selects rules by label, so in the chart also set
+  `prometheusRule.labels` to the labels that your Prometheus selects. Without the operator, use the content of `spec` as
+  a rule file of Prometheus.
 
-Both need a Prometheus that scrapes the agents. The name of the job does not matter.
+Both need a Prometheus that scrapes the agents. The name of the scrape job does not matter.
 
 | Alert | After | When |
 |---|---|---|
@@ -275,7 +276,7 @@ fn the_page_shows_only_the_last_run_of_doctor() {
     assert!(ran > 1.7e9, "{last}");
 }
 
-/// The labels of the series of a metric.
+/// Returns the names of the labels that the series of a metric have, each in backquotes.
 fn labels(text: &str, metric: &str) -> BTreeSet<String> {
     let series = text.lines().filter_map(|line| line.strip_prefix(metric));
     let inside = series.filter_map(|rest| {

@@ -10,8 +10,8 @@ use crate::cluster::api::{ApiError, ApiServer};
 use crate::npwg::ObjectRef;
 
 /// Parses an object into the form that the cache keeps. Returns `None` for an object that the cache
-/// does not keep. The objects of a list are [`Change::Added`]. The cache never keeps an object that is
-/// [`Change::Deleted`].
+/// does not keep. The change of an object from a list is [`Change::Added`]. If the change is
+/// [`Change::Deleted`], the caller ignores the returned value.
 type Keep<'a, T> = dyn Fn(&ObjectRef, &str, Change) -> serde_json::Result<Option<T>> + 'a;
 
 /// Fills a cache from a watch.
@@ -28,9 +28,9 @@ pub(super) struct ObjectWatch<'a, T> {
 
 impl<T: Cacheable> ObjectWatch<'_, T> {
     /// Parses an object into the form that the cache keeps. If parsing fails, logs a warning and
-    /// returns `None`. When a question needs the object, the agent reads the object again from the
-    /// API server. If the object is a pod and the agent still cannot parse it, the plugin gets the
-    /// error.
+    /// returns `None`. The cache then lacks the object, so the agent reads it from the API server
+    /// when a question needs it. If the object is a pod and the agent still cannot parse it, the
+    /// plugin gets the error.
     fn kept(&self, object: &ObjectRef, text: &str, change: Change) -> Option<T> {
         let kept = (self.keep)(object, text, change);
         kept.unwrap_or_else(|cause| {

@@ -11,9 +11,9 @@ use crate::cluster::ClaimedDevice;
 use crate::kubelet::{DynamicDevice, PodDevices};
 
 impl Evidence<'_> {
-    /// The identifiers of `devices` in the order of the containers. Fails if a device has no
-    /// identifier, if the pod's UID is unknown, if kubelet's record of claims is unusable, or if
-    /// this record does not list the device for a claim of this pod.
+    /// Returns the identifiers of `devices` in the order of the containers, without duplicates.
+    /// Fails if a device has no identifier, or if kubelet's record of claims does not show that the
+    /// device belongs to a claim of this pod.
     pub(super) fn of_claims(
         &self,
         devices: &[ContainerDevice<'_>],
@@ -25,7 +25,7 @@ impl Evidence<'_> {
             let mut ids = ids.collect::<Result<Vec<String>, UnknownCause>>()?;
             ids.sort_by(|left, right| numeric(left, right));
             for id in ids {
-                // Containers may share a claim.
+                // Containers that share a claim list the same device.
                 if listed.insert(id.clone()) {
                     all.push(id);
                 }
@@ -34,7 +34,7 @@ impl Evidence<'_> {
         Ok(all)
     }
 
-    /// The devices that kubelet prepared for claims of this pod, by identifier.
+    /// Returns the devices that kubelet prepared for claims of this pod, by identifier.
     pub(in crate::allocation) fn claimed(&self) -> BTreeMap<String, ClaimedDevice> {
         let devices = self.pod_resources.into_iter().flat_map(PodDevices::dynamic);
         let claimed = devices.filter_map(|device| {
@@ -51,7 +51,7 @@ impl Evidence<'_> {
         claimed.collect()
     }
 
-    /// The identifier of a device, if kubelet prepared it for a claim of this pod.
+    /// Returns the identifier of a device, if kubelet prepared the device for a claim of this pod.
     fn identifier(&self, device: &DynamicDevice) -> Result<String, UnknownCause> {
         let claimed = || Box::new(device.clone());
         let identity = device.identity.as_ref();
@@ -74,8 +74,8 @@ impl Evidence<'_> {
         }
     }
 
-    /// Why some devices of the pod's claims are still unknown; `None` if all are known or the pod
-    /// has no claims.
+    /// Returns why a device of the pod's claims is still unknown. Returns `None` if every device is
+    /// known, or if the pod has no claims.
     pub(super) fn open_claims(&self) -> Option<UnknownCause> {
         if !self.sources.pod.is_some_and(|pod| pod.has_claims) {
             return None;

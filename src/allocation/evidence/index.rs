@@ -1,5 +1,5 @@
-//! A pod's devices by resource. The index is built once, so that finding the devices of a resource
-//! does not require reading the whole answer of pod-resources again.
+//! A pod's devices by resource. Jackfield builds the index once. Without the index, it would search
+//! the whole answer of pod-resources for each resource.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -17,7 +17,7 @@ pub(super) struct Index<'a> {
     of_plugins: HashMap<&'a str, Vec<&'a str>>,
     /// The devices of claims by resource, in the order of the containers.
     pub(super) by_resource: BTreeMap<&'a str, Vec<ContainerDevice<'a>>>,
-    /// The devices of claims by driver, if their ResourceSlices name no resource.
+    /// The devices of claims whose ResourceSlices name no resource, by driver.
     pub(super) by_driver: BTreeMap<&'a str, Vec<ContainerDevice<'a>>>,
     requests: HashMap<&'a str, DeviceRequests>,
 }
@@ -69,9 +69,9 @@ impl<'a> Index<'a> {
         self.of_plugins.get(resource).map_or(&[], Vec::as_slice)
     }
 
-    /// The minimum number of devices of a resource that the pod must have: the larger of the two
-    /// numbers in `DeviceRequests`. Does not add the two numbers, since kubelet reuses the devices
-    /// of an init container that has ended.
+    /// Returns the minimum number of devices of a resource that the pod must have: the larger of
+    /// the two numbers in `DeviceRequests`. Does not add the two numbers, since kubelet reuses the
+    /// devices of an init container that has ended.
     pub(super) fn requested(&self, resource: &str) -> u64 {
         let requests = self.requests.get(resource);
         requests.map_or(0, |it| it.by_lasting.max(it.by_one_that_ends_first))

@@ -1,4 +1,4 @@
-//! Verdicts on resources without known devices, and the causes.
+//! Verdicts on resources whose devices are missing or unknown, and the causes.
 
 use super::{Evidence, Verdict};
 use crate::allocation::{
@@ -29,7 +29,8 @@ impl Evidence<'_> {
 
     /// The verdict if kubelet's checkpoint cannot be used. The pod-resources API cannot replace the
     /// checkpoint, because the API does not prove which pod a device belongs to. If the checkpoint
-    /// is missing and the pod's manifest lists devices, the pod has only these devices.
+    /// is missing and the pod's manifest lists devices, the manifest lists all devices of the pod.
+    /// The pod then has no device of `resource`, so the verdict contains no devices.
     pub(super) fn without_record(&self, resource: &str, error: &CheckpointError) -> Verdict {
         let is_embedded = self.sources.pod.is_some_and(|pod| !pod.devices.is_empty());
         if is_embedded && error.cause == CheckpointCause::Missing {
@@ -59,7 +60,7 @@ impl Evidence<'_> {
         let ids = self.named_by_pod_resources(resource);
         let pod_resources = match self.pod_resources {
             _ if !ids.is_empty() => {
-                // Looks up only as many devices as a message names.
+                // Look up the holders of at most `NAMED` devices, because a message names no more.
                 let mut first = ids.iter().take(NAMED);
                 let uid = first.find_map(|id| checkpoint.holders(id).next());
                 let uid = uid.map(str::to_owned);

@@ -32,8 +32,8 @@ struct Case {
 }
 
 impl Case {
-    /// Pod `new` with one container `c`, which requests this many devices of `r`. kubelet does not
-    /// know the pod.
+    /// Pod `new` has one container `c`, and the container requests `requested` devices of resource
+    /// `r`. kubelet does not know the pod.
     fn of(requested: u64) -> Case {
         Case {
             dir: tempfile::tempdir().unwrap(),
@@ -60,7 +60,7 @@ impl Case {
         std::fs::write(path, text).unwrap();
     }
 
-    /// Sets kubelet's checkpoint. Each entry is `pod container ids…`, with devices of `r`.
+    /// Sets kubelet's checkpoint. Each entry is `pod container ids…`, with devices of resource `r`.
     fn recorded(self, entries: &[&str]) -> Case {
         self.write(&self.checkpoint(), &checkpoint(entries));
         self
@@ -71,7 +71,8 @@ impl Case {
         self
     }
 
-    /// Sets the answer of pod-resources. Each entry is `container ids…`, with devices of `r`.
+    /// Sets the answer of pod-resources. Each entry is `container ids…`, with devices of resource
+    /// `r`.
     fn answered(mut self, containers: &[&str]) -> Case {
         self.answer = Some(answer(containers));
         self
@@ -136,7 +137,8 @@ impl Case {
         *cause
     }
 
-    /// Checks that the checkpoint has `recorded` of the `requested` devices of pod `new`.
+    /// Checks that the devices are unknown because the checkpoint lists only `recorded` of the
+    /// `requested` devices of pod `new`.
     fn is_missing(&self, recorded: usize, requested: u64, pod_resources: PodResourcesAnswer) {
         let missing = UnknownCause::Missing {
             file: self.checkpoint(),
@@ -148,7 +150,7 @@ impl Case {
         assert_eq!(self.unknown(), missing);
     }
 
-    /// The device `name` of the answer.
+    /// The device `name` in kubelet's answer.
     fn device(&self, name: &str) -> Box<DynamicDevice> {
         let mut devices = self.answer.iter().flat_map(PodDevices::dynamic);
         Box::new(devices.find(|it| it.device == name).unwrap().clone())
@@ -211,10 +213,11 @@ fn answer(containers: &[&str]) -> PodDevices {
     }
 }
 
-/// A device in a slice: its resource and its identifier.
+/// The entry of a device in a ResourceSlice: the device's resource and its identifier. `None` if no
+/// ResourceSlice has the device.
 type Sliced<'a> = Option<(Option<&'a str>, Option<&'a str>)>;
 
-/// kubelet's answer with devices of the claim `n/nic`, and the devices' entries in slices.
+/// kubelet's answer with devices of the claim `n/nic`, and the devices' entries in ResourceSlices.
 fn dynamic(devices: &[(&str, Sliced<'_>)]) -> PodDevices {
     let dynamic = devices.iter().map(|(name, identity)| DynamicDevice {
         claim: "n/nic".to_owned(),
@@ -286,7 +289,8 @@ fn a_pod_never_gets_devices_of_a_deleted_pod_with_its_name() {
     };
     case.is_missing(0, 1, other_pod(Some("old")));
     assert!(case.waited());
-    // kubelet has recorded the new pod, so its record counts. The answer causes a remark.
+    // kubelet's checkpoint contains the new pod, so the checkpoint counts. The different answer of
+    // pod-resources causes a remark.
     let case = Case::of(1)
         .recorded(&["old c d1", "new c d2"])
         .answered(&["c d1"]);
@@ -420,7 +424,8 @@ fn jackfield_ignores_the_order_in_which_kubelet_lists_devices() {
             case.ids(),
             (expected.map(str::to_owned).to_vec(), Origin::PodResources)
         );
-        // Without containers from the cluster, kubelet's order of containers applies.
+        // If the cluster returns no containers, the order of the containers in kubelet's data
+        // applies.
         case.pod.containers.clear();
         assert_eq!(case.ids().0, expected);
     }
@@ -438,8 +443,8 @@ fn devices_of_sidecars_come_first_and_those_of_init_containers_last() {
         container("app", 2, false),
     ];
     assert_eq!(case.ids().0, words("d9 d1 d2 d3"));
-    // The sidecar and the app container need three devices together, even though the app container
-    // reuses both devices of the init container.
+    // The app container reuses both devices of the init container. The sidecar needs one more
+    // device, so the pod must have three devices.
     let mut case = Case::of(0).recorded(&["new first d1 d2", "new app d1 d2"]);
     case.pod.containers = vec![
         container("first", 2, true),
@@ -617,7 +622,8 @@ fn a_pod_may_name_any_of_its_own_devices_and_no_others() {
     assert!(named(&allocation, "d2").is_err());
 }
 
-/// A pod with this many devices of claims. Each device has its own driver.
+/// kubelet's answer about a pod with `count` devices from claims. Each device has a different
+/// driver.
 fn of_drivers(count: usize) -> PodDevices {
     let device = |number: usize| DynamicDevice {
         driver: format!("{number}"),
@@ -655,7 +661,8 @@ fn devices_are_unknown_once_the_deadline_has_passed() {
     assert_eq!(case.unknown(), UnknownCause::NoTime);
 }
 
-/// The lookup of one resource or driver does not search all resources and drivers.
+/// The lookup of one resource or driver must not search all resources and drivers, because this
+/// test would then take too long.
 #[test]
 fn judging_the_devices_of_20_000_drivers_takes_less_than_5_seconds() {
     let mut case = Case::of(1).recorded(&["new c 1"]);

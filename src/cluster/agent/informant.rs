@@ -1,4 +1,5 @@
-//! The installer's side of the agent's socket: reports without an answer.
+//! The installer's side of the agent's socket. The installer sends reports, and the agent does not
+//! answer them.
 
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};

@@ -6,10 +6,11 @@ use crate::cluster::frame::{self, FrameError, FromAgent, MAX_FROM_AGENT};
 
 /// The memory that a definition takes besides its configuration, in bytes.
 const PART: usize = 1 << 10;
-/// The most definitions before an answer. The agent does not look up more for one question.
+/// The maximum number of definitions before an answer. The agent does not look up more definitions
+/// for one question.
 const MOST_PARTS: usize = 256;
-/// The most memory for the definitions of one answer, in bytes. A plan has at most 8 MiB of
-/// configurations.
+/// The maximum memory for the definitions of one answer, in bytes. The configurations of a pod's
+/// plan have at most 8 MiB together.
 const MOST_DEFINITIONS: usize = (8 << 20) + MOST_PARTS * PART;
 
 /// Reads an answer, with the definitions that come before it.
@@ -21,7 +22,8 @@ pub(super) fn receive(stream: &mut impl Read) -> Result<FromAgent, FrameError> {
         match message {
             FromAgent::Definition(part) => {
                 // `kept` is the memory that the definitions take, with `PART` for each definition.
-                // `sent` includes keys that the plugin skips, because reading them takes time.
+                // `sent` is the number of bytes received. It also counts keys that the plugin
+                // skips, because reading them takes time.
                 sent += length;
                 kept += PART + part.1.config.as_ref().map_or(0, String::len);
                 if kept > MOST_DEFINITIONS

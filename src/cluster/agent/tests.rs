@@ -8,7 +8,7 @@ use super::*;
 use crate::cluster::frame::MAX_FROM_AGENT;
 use crate::cluster::{Figures, Pod, PodName};
 
-/// Starts a fake agent that answers each question with the pod's name in place of its UID. For each
+/// Starts a fake agent. Each of its answers has the pod's name in place of the pod's UID. For each
 /// question, the channel receives the number of the connection and the pod's name.
 fn agent(dir: &Path) -> (Agent, Receiver<(usize, String)>) {
     let socket = dir.join("agent.sock");
@@ -179,8 +179,8 @@ fn the_plugin_refuses_a_symlink_or_file_in_place_of_the_socket() {
     }
 }
 
-/// Closing a lingering socket waits for the linger time that its owner has set, even beyond the
-/// deadline of the call.
+/// The fake agent sends the descriptor of a socket with `SO_LINGER`. If the plugin closed this
+/// descriptor, `close` would block for the linger time, even beyond the deadline of the call.
 #[test]
 fn a_lingering_socket_from_the_agent_does_not_delay_the_call() {
     let dir = tempfile::tempdir().unwrap();
@@ -216,8 +216,8 @@ fn a_lingering_socket_from_the_agent_does_not_delay_the_call() {
     assert!(begun.elapsed() < Duration::from_secs(20));
 }
 
-/// The plugin would close descriptors from the agent at the end of the call, and that may take
-/// long.
+/// If the agent could send descriptors, the kernel would close them at the end of the call, and
+/// that may take long.
 #[test]
 fn an_agent_cannot_send_descriptors_to_a_call_that_only_reports() {
     let dir = tempfile::tempdir().unwrap();

@@ -12,7 +12,8 @@ use crate::cluster::{Answer, ClusterError, PodName, Question, devices};
 use crate::kubelet::{PodDevices, PodResources};
 use crate::npwg::{Definition, IpamClaim, ObjectRef};
 
-/// The most definitions that are looked up for one question. Each definition may cost a request.
+/// The maximum number of definitions that Jackfield looks up for one question. Each definition may
+/// cost a request.
 const MOST: usize = 256;
 /// How many objects are looked up concurrently for one question.
 const AT_ONCE: usize = 8;
@@ -61,10 +62,11 @@ pub trait Lookup {
 /// Answers a question. `node` is the name of this node, if it is known.
 ///
 /// # Errors
-/// - When the pod does not exist, has a different UID or is bound to a different node. For a static
-///   pod, only the different node is an error.
-/// - When too many of the pod's containers request devices that its networks may use.
-/// - When a request for the pod fails, unless the pod is static.
+/// - When the pod is bound to a different node.
+/// - When the pod does not exist or has a different UID, or when the request for the pod fails. For
+///   a static pod, none of these is an error, because its mirror pod may not exist.
+/// - When the pod has more containers or device requests than an answer may contain. This limit
+///   counts only requests for devices that the pod's networks may use.
 pub async fn answer(
     lookup: &impl Lookup,
     node: Option<&str>,
@@ -75,8 +77,8 @@ pub async fn answer(
     let mut bound_to = None;
     if let Some(name) = &question.pod {
         let view = match identified(lookup, node, name).await {
-            // The mirror pod may be created later, or never. The annotations from kubelet are
-            // enough.
+            // kubelet may create the mirror pod of a static pod later, or never. The annotations
+            // that kubelet passed to the runtime are enough.
             Err(cause)
                 if question.is_static && !matches!(cause, ClusterError::OtherNode { .. }) =>
             {
@@ -127,8 +129,9 @@ pub async fn answer(
     Ok(answer)
 }
 
-/// Returns the pod's devices according to kubelet, if a network uses devices. ResourceSlices
-/// identify the devices of DRA drivers.
+/// Returns the pod's devices according to kubelet. Returns `None` if the question names no pod or
+/// no socket of kubelet, or if no network may use a device. Takes the identity of a DRA driver's
+/// device from the ResourceSlices.
 async fn kubelet(
     lookup: &impl Lookup,
     node: &str,
@@ -159,8 +162,9 @@ async fn kubelet(
     Some(devices)
 }
 
-/// Returns the pod that the runtime names. Asks the API server unless the cached pod of that name
-/// has the right UID and node: a new pod may have just replaced the cached pod.
+/// Returns the pod that the runtime names. Uses the cached pod of that name if its UID and node are
+/// right. Otherwise asks the API server, because the pod may be so new that the cache still has an
+/// earlier pod of that name.
 async fn identified(
     lookup: &impl Lookup,
     node: Option<&str>,

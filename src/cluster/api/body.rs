@@ -21,7 +21,7 @@ const LONGER: usize = 2 << 20;
 const REFUSAL: usize = 64 << 10;
 
 /// How long a GET waits for its answer before `read` sends the GET again, over a new connection.
-/// The client takes longer than this to detect a dead connection.
+/// The client also detects a dead connection, but only after a longer time.
 pub(super) const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Sends a request and reads the whole answer of at most `most` bytes.
@@ -108,8 +108,9 @@ pub(super) async fn send(
     Err(Error::Api(refusal.boxed()).into())
 }
 
-/// Returns the seconds in the header `Retry-After`. A busy API server sends this header with a
-/// refusal that is no Status object. Ignores a date, which the API server never sends.
+/// Returns the seconds in the header `Retry-After`. When the API server is busy, its refusal is not
+/// a Status object, so only this header contains the time. The header may also contain a date
+/// (RFC 9110), but the API server never sends one, so this function ignores dates.
 fn retry_after(headers: &HeaderMap) -> Option<u32> {
     let value = headers.get(header::RETRY_AFTER)?.to_str().ok()?;
     value.trim().parse().ok()

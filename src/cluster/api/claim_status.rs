@@ -79,16 +79,17 @@ struct AllocatedResult {
     share_id: Option<String>,
 }
 
-/// Writes the status of the claims of a publication. Removes the pod's entries from these claims if
-/// the pod `is_gone`.
+/// Writes the status of each claim in a publication. If the pod `is_gone`, removes the pod's
+/// entries from these claims instead.
 ///
-/// Writes only devices that are allocated to a claim on `node`, and only if the claim is reserved
-/// for the pod. Skips a claim that does not exist, and a status that the API server can never
-/// accept. Does nothing if the publication has no pod UID, or if the API server does not serve
-/// `resource.k8s.io/v1`.
+/// Writes a device only if the claim is reserved for the pod and the device is allocated to the
+/// claim on `node`. Skips a claim that does not exist. If the API server refuses a status with 409
+/// or 422, logs the refusal and goes on with the next claim. Does nothing if the publication has no
+/// pod UID, or if the API server does not serve `resource.k8s.io/v1`.
 ///
 /// # Errors
-/// [`ApiError`]. The caller then has to retry. A retry of a successful write changes nothing.
+/// [`ApiError`]. The caller then has to retry. The retry may repeat successful writes, because a
+/// repeated write changes nothing.
 pub async fn publish_claims(
     server: &ApiServer,
     node: &str,
@@ -135,8 +136,8 @@ pub async fn publish_claims(
             ),
             Err(error) if error.code() == Some(404) || error.is_not_served() => {}
             // 409: another manager owns a field, or the claim was created again. 422: the claim
-            // changed after the agent read it. The entries of another manager stay, and a changed
-            // claim is probably no longer this pod's, so the agent does not retry.
+            // changed after the agent read it. A retry would be wrong. The agent must not overwrite
+            // another manager's field, and a changed claim is probably no longer this pod's.
             Err(error) if matches!(error.code(), Some(409 | 422)) => {
                 let pod = pod.to_string();
                 warn!(pod, phase = "publish", "the claim stays as it is: {error}");
@@ -148,8 +149,8 @@ pub async fn publish_claims(
 }
 
 impl ResourceClaim {
-    /// Returns the entries of `wanted` whose devices are allocated to this claim on `node`, with
-    /// the shares of these devices. Returns nothing if the claim is not reserved for the pod `uid`.
+    /// Returns the entries of `wanted` whose devices are allocated to this claim on `node`. Adds
+    /// the share ID of each device. Returns nothing if the claim is not reserved for the pod `uid`.
     fn entries(&self, node: &str, uid: &str, wanted: &ClaimStatus) -> Vec<DeviceStatus> {
         let Some(status) = &self.status else {
             return Vec::new();
@@ -164,7 +165,7 @@ impl ResourceClaim {
                 (&it.driver, &it.pool, &it.device) == (&device.driver, &device.pool, &device.device)
             });
             let share = shares.next()?;
-            // If the claim has several shares of the device, omit the device: the agent cannot know
+            // Omit the device if the claim has several shares of it, because the agent cannot know
             // which share the pod's interface uses.
             shares.next().is_none().then(|| DeviceStatus {
                 share_id: share.share_id.clone(),
@@ -181,8 +182,9 @@ impl ResourceClaim {
 }
 
 impl Allocation {
-    /// Whether the devices are allocated on `node` alone. The API server identifies the node of a
-    /// claim in the same way.
+    /// Whether the devices are allocated on `node` alone. In that case the node selector has a
+    /// single term, which contains the node's name. The API server uses the same selector to find
+    /// the node of a claim.
     fn is_for(&self, node: &str) -> bool {
         let field = json!([{"key": "metadata.name", "operator": "In", "values": [node]}]);
         self.node_selector == json!({"nodeSelectorTerms": [{"matchFields": field}]})
@@ -191,7 +193,8 @@ impl Allocation {
 
 /// Returns the body of a server-side apply. The body contains the claim's UID, so that the API
 /// server refuses the write if a new claim has the same name. Without devices the body has no
-/// status. If the status were empty, the API server would keep its field manager in the claim.
+/// status at all. With an empty status, the API server would keep the pod's field manager in the
+/// claim.
 fn body(claim: &ObjectRef, uid: &str, devices: Vec<DeviceStatus>) -> Value {
     let mut body = json!({
         "apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim",

@@ -1,9 +1,10 @@
 //! The connection to the API server, and how the client detects a dead connection.
 //!
-//! A connection that a load balancer has dropped is silent, but so is a watch without changes. Over
-//! HTTP/2, the client distinguishes the two by a PING. HTTP/1.1 has no PING. So the client asks the
-//! API server to end each watch after a short time. A connection that is silent for longer counts
-//! as dead. If the API server's host is gone, TCP keepalive ends the connection sooner.
+//! A connection that a load balancer has dropped is silent. A watch without changes is silent too.
+//! Over HTTP/2, the client sends a PING, and only a live connection answers. HTTP/1.1 has no PING.
+//! So the client asks the API server to end each watch after a short time. A connection that is
+//! silent for longer counts as dead. If the API server's host is down, TCP keepalive ends the
+//! connection before that time.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -20,7 +21,8 @@ use kube::{Client, Config};
 
 use super::{CredentialsError, tls};
 
-/// The time limit for connecting. A host that is gone does not answer at all.
+/// The time limit for connecting. A host that is down sends no answer at all, so without this limit
+/// the client would wait much longer.
 const CONNECT: Duration = Duration::from_secs(5);
 /// After how much silence the client sends a PING, and the time limit for the answer to the PING.
 const PING_AFTER: Duration = Duration::from_secs(10);
@@ -30,10 +32,11 @@ const SILENCE: Duration = Duration::from_secs(25);
 /// How long a watch lasts at most, in seconds: over HTTP/2, and over HTTP/1.1.
 const LONG_WATCH: u32 = 290;
 const SHORT_WATCH: u32 = 15;
-/// For how long requests share a spare client. After this time, the spare client's connections may
-/// be dead too.
+/// How long requests share the same spare client. An older spare client is replaced, because its
+/// connections may be dead too.
 const NEW: Duration = Duration::from_secs(5);
-/// How many bytes of one answer, and of all answers, the API server may send ahead of the reader.
+/// The windows of HTTP/2: how many bytes the API server may send before this process has read them.
+/// `WINDOW` is for one answer, `ALL_WINDOWS` for all answers on the connection together.
 const WINDOW: u32 = 256 << 10;
 const ALL_WINDOWS: u32 = 1 << 20;
 
@@ -41,8 +44,8 @@ const ALL_WINDOWS: u32 = 1 << 20;
 pub(super) struct ApiClient {
     config: Config,
     client: RefCell<Client>,
-    /// A second client, for GETs that got no answer from the first client, and the time of its
-    /// creation.
+    /// A second client, and the time of its creation. The second client repeats GETs that got no
+    /// answer through the first client.
     spare: RefCell<Option<(Client, Instant)>>,
     /// How long a watch lasts at most, in seconds. This depends on the HTTP version of the last
     /// answer.
@@ -60,8 +63,8 @@ impl ApiClient {
         })
     }
 
-    /// Whether both clients send the same headers, which include the token, and trust the same
-    /// certificate authorities.
+    /// Whether both clients have the same credentials: the same headers, with the token among them,
+    /// and the same certificate authorities.
     pub(super) fn has_credentials_of(&self, other: &ApiClient) -> bool {
         let (one, other) = (&self.config, &other.config);
         one.headers == other.headers && one.root_cert == other.root_cert

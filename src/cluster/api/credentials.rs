@@ -36,7 +36,8 @@ pub(super) fn kubeconfig(path: &Path) -> Result<Kubeconfig, CredentialsError> {
     Ok(kubeconfig)
 }
 
-/// Returns all files that a kubeconfig names, for any context.
+/// Returns all files that a kubeconfig names, including the files of contexts other than the
+/// current one.
 fn files(kubeconfig: &mut Kubeconfig) -> impl Iterator<Item = &mut String> {
     let clusters = kubeconfig.clusters.iter_mut();
     let clusters = clusters.filter_map(|named| named.cluster.as_mut());
@@ -54,12 +55,13 @@ fn files(kubeconfig: &mut Kubeconfig) -> impl Iterator<Item = &mut String> {
     authorities.chain(of_users)
 }
 
-/// Adds the token as a header, without white space around it. Reads the token's file only once.
-/// When the API server refuses the token, the agent reads the configuration again.
+/// Adds a header with the token to the configuration. Removes white space around the token. Reads
+/// the token's file once. When the API server refuses the token, the agent reads the file again.
 ///
 /// # Errors
-/// When the token cannot be sent as a header, its file cannot be read, or the configuration names a
-/// program that supplies the token. A plugin's deadline leaves no time to run a program.
+/// When the token cannot be sent as a header, when its file cannot be read, or when the
+/// configuration names a program that supplies the token. Jackfield runs no such program, because a
+/// plugin's deadline leaves no time for one.
 pub(super) fn with_token(mut config: Config) -> Result<Config, CredentialsError> {
     let user = &mut config.auth_info;
     if user.exec.is_some() || user.auth_provider.is_some() {

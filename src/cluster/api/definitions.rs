@@ -51,8 +51,8 @@ struct Spec<'a> {
 }
 
 impl<'a> Wire<'a> {
-    /// Takes the object apart: the object without its configuration, the configuration, and the
-    /// resource version.
+    /// Splits the object into three parts: the object without its configuration, the configuration,
+    /// and the resource version.
     fn into_parts(self) -> (Value, Option<&'a RawValue>, String) {
         let resource = self
             .metadata
@@ -103,8 +103,9 @@ impl<'a> Unread<'a> {
     pub fn of(text: &'a [u8]) -> Result<Unread<'a>, LookupError> {
         let (object, config, _) = serde_json::from_slice::<Wire<'_>>(text)?.into_parts();
         let short = config.filter(|config| config.get().len() < SHORT);
-        // Only a short configuration is decoded and checked. A long configuration only has to be a
-        // string. An invalid configuration becomes `false`, which `from_parts` refuses.
+        // A short configuration is decoded and checked. A long configuration is not decoded, but it
+        // must be a string. `false` stands for an invalid configuration, and `from_parts` refuses
+        // it.
         let value = match (short, config) {
             (Some(short), _) => serde_json::from_str(short.get()).unwrap_or(Value::Bool(false)),
             (None, Some(long)) if !long.get().starts_with('"') => Value::Bool(false),

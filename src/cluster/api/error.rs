@@ -26,7 +26,7 @@ pub enum ApiError {
     Kubeconfig(PathBuf, #[source] Box<CredentialsError>),
     /// The pod's service account cannot be used.
     ServiceAccount(#[source] Box<CredentialsError>),
-    /// The runtime for requests cannot be created.
+    /// The tokio runtime that makes the requests cannot be created.
     Runtime(#[source] io::Error),
     /// A request has no usable answer.
     Request {
@@ -171,8 +171,8 @@ impl ApiError {
         self.refusal().map(|status| status.code)
     }
 
-    /// Returns how long to wait before a retry, if the API server specifies a time (429, 503). The
-    /// longest time is five minutes.
+    /// Returns how long to wait before a retry, if the API server specifies a time (429, 503).
+    /// Returns five minutes if the specified time is longer.
     pub fn retry_after(&self) -> Option<Duration> {
         let details = self.refusal()?.details.as_ref()?;
         let seconds = u64::from(details.retry_after_seconds);
@@ -189,7 +189,7 @@ impl ApiError {
         matches!(self.cause(), Some(RequestError::TooLong(_)))
     }
 
-    /// Whether the object is longer than the API server accepts, so that a retry would fail too.
+    /// Whether the API server refused the object as too long. A retry would then fail too.
     pub fn is_too_long(&self) -> bool {
         let is_field_too_long = || {
             let details = self.refusal().and_then(|status| status.details.as_ref());
@@ -202,8 +202,8 @@ impl ApiError {
         }
     }
 
-    /// Whether the error concerns the API server as a whole, so that any other request would fail
-    /// too.
+    /// Whether the cause is the server, the connection or the credentials. Any other request to the
+    /// API server would then fail too.
     pub fn is_general(&self) -> bool {
         match (self.code(), self.cause()) {
             (Some(code), _) => matches!(code, 401 | 429 | 500..=599),

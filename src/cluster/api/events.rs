@@ -38,7 +38,8 @@ pub struct Event<'a> {
     pub change: Change,
     /// The object's name, or why it cannot be read.
     pub object: Result<ObjectRef, ObjectNameError>,
-    /// The version up to which the watch has returned all changes; empty if the event has none.
+    /// The resource version in the event. The watch has returned all changes up to this version.
+    /// Empty if the event contains no version.
     pub version: String,
     /// The object's text.
     pub text: &'a str,

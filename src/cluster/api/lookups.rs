@@ -56,7 +56,8 @@ impl Lookup for ApiServer {
             true
         };
         match self.list(&Objects::slices(node), take).await {
-            // A cluster without the API of ResourceSlices has no devices of DRA drivers.
+            // A cluster without the API of ResourceSlices has no devices of DRA drivers, so return
+            // an empty list.
             Err(error) if !error.is_not_served() => Err(error),
             _ => Ok(slices),
         }

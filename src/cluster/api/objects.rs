@@ -10,11 +10,13 @@ use crate::cluster::identity::Identity;
 use crate::cluster::{Container, Pod, PodAnnotations};
 use crate::npwg::STATUS_ANNOTATION;
 
-/// The longest pod that a cache of many pods keeps with all fields, in bytes.
+/// The size limit for a pod in a cache of many pods, in bytes. Of a larger pod, the cache omits
+/// annotations, status and containers.
 const KEPT_TEXT: usize = 16 << 10;
-/// The memory of a container and of a request in addition to their names, in bytes. Even a map with
-/// one entry has room for several entries.
+/// The memory that a container needs in addition to its name, in bytes. Even a container with one
+/// request needs this much, because its map of requests allocates room for several.
 const CONTAINER: usize = 512;
+/// The memory that a request needs in addition to the name of its resource, in bytes.
 const REQUEST: usize = 64;
 
 /// A pod on the wire, with the fields of [`PodView`]. Other fields are skipped and need not be
@@ -60,7 +62,8 @@ struct ContainerSpec {
 #[derive(Debug, Clone, Default, Deserialize)]
 struct Resources {
     requests: Option<BTreeMap<String, Value>>,
-    /// For extended resources, the limits equal the requests. A manifest may omit the requests.
+    /// The limits of extended resources equal the requests. The agent reads the limits too, because
+    /// a manifest may omit the requests.
     limits: Option<BTreeMap<String, Value>>,
 }
 
@@ -83,7 +86,7 @@ pub struct PodView {
     pub has_claims: bool,
     /// Whether the pod uses the host's network or has ended. No runtime attaches such a pod.
     pub is_unattached: bool,
-    /// Whether the view omits annotations, status and containers, because they are too long for the
+    /// Whether annotations, status and containers are missing, because the pod is too large for the
     /// cache.
     pub is_partial: bool,
 }
@@ -143,7 +146,7 @@ impl PodView {
         }
     }
 
-    /// Returns the memory that the pod needs in addition to an empty pod, in bytes.
+    /// Returns how many bytes of memory the pod needs in addition to `PodView` itself.
     pub fn length(&self) -> usize {
         let texts = [
             &self.annotations.networks,
@@ -160,8 +163,8 @@ impl PodView {
         texts.chain(requests).sum::<usize>() + self.identity.uid.len()
     }
 
-    /// Returns the pod for an answer. Sets its UID to `asked`, the UID that the runtime passed.
-    /// Without `asked`, the UID is the one in the cluster.
+    /// Returns the pod for an answer to the plugin. `asked` is the UID that the runtime passed. The
+    /// answer repeats this UID, or has the UID from the cluster if the runtime passed none.
     pub fn to_pod(&self, asked: Option<&str>) -> Pod {
         Pod {
             uid: Some(asked.unwrap_or(&self.identity.uid).to_owned()),

@@ -15,7 +15,8 @@ use crate::cluster::publication::Omission;
 use crate::cluster::{Event, Publication};
 use crate::npwg::{ObjectRef, STATUS_ANNOTATION, merge_status};
 
-/// How many times `publish` sends a patch while other clients change the same annotation.
+/// How many patches `publish` sends before it gives up. A patch fails if another client changes the
+/// same annotation at the same time.
 const ATTEMPTS: usize = 5;
 /// The namespace of events about nodes, which have no namespace themselves.
 const NAMESPACE_OF_NODES: &str = "default";
@@ -38,8 +39,8 @@ pub enum PublishError {
     /// The pod cannot be read, or the API server did not accept the status. No event has been
     /// created.
     Status(ApiError),
-    /// The API server did not accept an event. If the publication also has a status, the
-    /// agent has written the status, unless it was too long to write.
+    /// The API server did not accept an event. By then, the agent has written the status of the
+    /// publication, or the API server has refused the status as too long.
     Event(ApiError),
 }
 
@@ -132,7 +133,7 @@ pub async fn publish(
     Ok(PublishOutcome::Written)
 }
 
-/// Creates an event about the node of `occasion`.
+/// Creates an event about the node that `occasion` names.
 ///
 /// # Errors
 /// [`ApiError`].
@@ -145,8 +146,8 @@ pub async fn create_node_event(
         kind: "Node",
         namespace: NAMESPACE_OF_NODES,
         name: occasion.node,
-        // In place of the UID, the node's name: kubelet's events have it too, and
-        // `kubectl describe node` searches for this value.
+        // The node's name instead of its UID. kubelet puts the name into its own events too, and
+        // `kubectl describe node` searches for events with the name.
         uid: occasion.node,
     };
     create(server, about, event, occasion).await

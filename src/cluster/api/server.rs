@@ -1,4 +1,5 @@
-//! Requests to the API server. Each request has a time limit. Errors name their request.
+//! Requests to the API server. Each request has a time limit. Each error contains the name of its
+//! request.
 
 use std::path::Path;
 use std::rc::Rc;
@@ -33,8 +34,8 @@ pub(super) const JSON: &str = "application/json";
 pub(super) const JSON_PATCH: &str = "application/json-patch+json";
 /// The media type of a server-side apply. JSON is valid YAML, so the body may be JSON.
 pub(super) const APPLY_PATCH: &str = "application/apply-patch+yaml";
-/// The size limit of an answer, in bytes, unless the request sets its own limit. An answer may
-/// contain several objects of the largest size that etcd accepts.
+/// The size limit of an answer, in bytes, for requests that set no limit of their own. An answer
+/// may contain several objects of the largest size that etcd accepts.
 pub(super) const LARGEST: usize = 16 << 20;
 
 /// A client of the API server.
@@ -44,8 +45,8 @@ pub struct ApiServer {
 }
 
 impl ApiServer {
-    /// Creates a client of the API server in a kubeconfig's current context. The API server's audit
-    /// log shows the `caller`.
+    /// Creates a client of the API server in a kubeconfig's current context. `caller` names this
+    /// process in the API server's audit log.
     ///
     /// # Errors
     /// [`ApiError::Kubeconfig`] when the file, or a file that it names, cannot be used.
@@ -80,8 +81,8 @@ impl ApiServer {
         Ok(ApiServer { client })
     }
 
-    /// Whether both clients send the same headers, which include the token, and trust the same
-    /// certificate authorities.
+    /// Whether both clients have the same credentials: the same headers, with the token among them,
+    /// and the same certificate authorities.
     pub fn has_credentials_of(&self, other: &ApiServer) -> bool {
         self.client.has_credentials_of(&other.client)
     }

@@ -1,10 +1,10 @@
 //! Reads ResourceSlices (resource.k8s.io/v1). They identify the devices of DRA drivers on the node.
 //!
 //! Kubelet reports a device's driver, pool and name. Only the driver and the scheduler understand
-//! the device's name. A slice gives the device's identifier on the node in the attribute
-//! `k8s.cni.cncf.io/deviceID`, or else in `resource.kubernetes.io/pciBusID`. The attribute
-//! `k8s.cni.cncf.io/resourceName` corresponds to the annotation `k8s.v1.cni.cncf.io/resourceName`
-//! of definitions.
+//! the device's name. The attribute `k8s.cni.cncf.io/deviceID` of a device in a slice is the
+//! device's identifier on the node. If this attribute is missing, `resource.kubernetes.io/pciBusID`
+//! is the identifier. The attribute `k8s.cni.cncf.io/resourceName` corresponds to the annotation
+//! `k8s.v1.cni.cncf.io/resourceName` of definitions.
 
 use std::collections::{BTreeMap, HashSet};
 use std::rc::Rc;
@@ -98,8 +98,8 @@ fn identity(attributes: &BTreeMap<String, Value>) -> SliceIdentity {
     }
 }
 
-/// Whether slices can add to what kubelet reports. They can if the report has devices of DRA drivers
-/// or lists the resources on the node.
+/// Whether kubelet's report needs data from slices: the report has devices of DRA drivers, or it
+/// lists the resources on the node.
 pub(super) fn concern(devices: &PodDevices) -> bool {
     devices.on_node.is_some() || devices.dynamic().next().is_some()
 }
@@ -126,8 +126,8 @@ pub(crate) fn identify(slices: &[Rc<SliceView>], devices: &mut PodDevices) -> bo
 }
 
 /// Returns the identity of a device; `None` if no current slice of the pool contains the device. A
-/// driver that changes its pool writes slices of a higher generation. Slices of lower generations
-/// then no longer count.
+/// driver that changes its pool writes slices of a higher generation. Only the slices of the
+/// highest generation are current.
 fn find<'a>(slices: &'a [Rc<SliceView>], device: &DynamicDevice) -> Option<&'a SliceIdentity> {
     let of_pool = || {
         slices

@@ -1,7 +1,8 @@
-//! TLS with the API server, as the credentials describe it.
+//! Sets up TLS connections to the API server from the credentials.
 //!
-//! `ConfigExt::rustls_client_config` of the crate `kube` would also pull in the support for
-//! programs that supply credentials: a second YAML parser, JSONPath and regular expressions.
+//! This module replaces `ConfigExt::rustls_client_config` of the crate `kube`. That function would
+//! also pull in code for programs that supply credentials: a second YAML parser, JSONPath and
+//! regular expressions.
 
 use std::path::Path;
 use std::sync::Arc;

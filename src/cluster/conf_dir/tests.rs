@@ -1,4 +1,5 @@
-//! Tests which file a name refers to, and which plugins the folders add.
+//! Tests which file contains the network with a given name, and which plugins Jackfield adds from a
+//! folder with that name.
 
 use super::*;
 

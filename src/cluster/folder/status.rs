@@ -32,8 +32,8 @@ pub(super) fn write(dir: &Path, publication: &Publication) -> std::io::Result<()
     append_events(dir, publication.events())
 }
 
-/// Writes the status. Keeps the entries of other components. In Jackfield's own entries, keeps keys
-/// of other components: the keys with a `.` in the name (NPWG 1.3 §5.1).
+/// Writes the status. Keeps the entries of other components. Also keeps the keys that other
+/// components added to Jackfield's entries: the names of such keys contain a `.` (NPWG 1.3 §5.1).
 fn write_status(dir: &Path, status: &[StatusEntry]) -> std::io::Result<()> {
     let path = dir.join("network-status.json");
     let before = regular_file::read_text(&path, MAX_FILE).ok();
@@ -68,7 +68,8 @@ fn append_events(dir: &Path, events: &[Event]) -> std::io::Result<()> {
 
 /// Removes the unfinished files of writers that have ended.
 pub(super) fn sweep(dir: &Path) {
-    // Another sandbox of the same pod may be publishing at this moment.
+    // The file of a living writer stays, because another sandbox of the same pod may be publishing
+    // at this moment.
     sweep_unfinished(dir, |name| name.strip_prefix(UNFINISHED)?.parse().ok());
 }
 

@@ -22,7 +22,7 @@ pub enum FrameError {
         /// The limit, in bytes.
         limit: usize,
     },
-    /// The definitions that belong to an answer exceed this limit in total, in bytes.
+    /// The definitions of an answer are too many, or take more memory than this limit, in bytes.
     Definitions(usize),
     /// The JSON is not the expected message.
     Json(#[source] serde_json::Error),

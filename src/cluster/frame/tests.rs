@@ -78,7 +78,7 @@ fn a_frame_with_an_invalid_header_is_refused() {
     assert!(encode(&"x".repeat(MAX_TO_AGENT), MAX_TO_AGENT).is_err());
 }
 
-/// Each check takes memory and one line on the metrics page.
+/// Each check in the message takes memory in the agent, and a line on its metrics page.
 #[test]
 fn an_examination_with_more_than_64_checks_is_refused() {
     let checks = |count: usize| {
@@ -94,7 +94,7 @@ fn an_examination_with_more_than_64_checks_is_refused() {
     assert!(error.contains("more than 64"), "{error}");
 }
 
-/// Other releases may write these messages with the same version.
+/// Another release may send such messages with the same version number in the header.
 #[test]
 fn a_message_may_have_unknown_and_missing_keys() {
     let newer = r#"{"question":{"pod":{"namespace":"a","name":"b","uid":null,"new":1},"new":[]}}"#;

@@ -51,7 +51,8 @@ fn most_open(text: &str) -> usize {
     most
 }
 
-/// A value of the document. `left` is the size that further values may have.
+/// Reads one value of the document. `left` is how much of [`MAX_EXPANDED`] remains for all values
+/// that have not been read yet.
 #[derive(Clone, Copy)]
 struct Node<'a> {
     left: &'a Cell<u64>,

@@ -135,8 +135,8 @@ fn an_incomplete_file_is_an_error_but_a_newer_format_is_not() {
     assert_eq!((survey.waiting.len(), survey.broken.len()), (1, 1));
 }
 
-/// The agent can write to the directory of owed writes. A file that the agent puts into it must not
-/// block or mislead the plugin, which runs as root.
+/// The agent can write to the directory of owed writes. A file that the agent puts into the
+/// directory must not block or mislead the plugin, which runs as root.
 #[test]
 fn only_regular_files_of_a_bounded_size_are_read() {
     let dir = tempfile::tempdir().unwrap();
@@ -153,7 +153,8 @@ fn only_regular_files_of_a_bounded_size_are_read() {
     large.set_len(MAX_FILE + 1).unwrap();
     let survey = owed.survey().unwrap();
     assert_eq!((survey.waiting.len(), survey.broken.len()), (1, 5));
-    // These files do not block a plugin that searches for earlier writes either.
+    // `keep` also reads the directory, to find earlier writes of the pod. The files must not block
+    // `keep`.
     owed.keep(&publication("a")).unwrap();
     assert_eq!(pods(&owed), ["a"]);
 }

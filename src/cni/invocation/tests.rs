@@ -117,7 +117,8 @@ fn arguments_of_the_pod_override_arguments_of_the_definition() {
             r#""args":{"cni":null},"#,
             r#"{"cni":{"b":{"y":2.50},"c":3}}"#,
         ),
-        // If both keys remained, a plugin in Go could read the value of the definition.
+        // `B` and `b` are the same key for a plugin in Go. If both keys remained, the plugin could
+        // read the definition's value instead of the pod's value.
         (
             r#""args":{"cni":{"C":1,"B":2,"d":4}},"#,
             r#"{"cni":{"c":3,"b":{"y":2.50},"d":4}}"#,
@@ -142,7 +143,7 @@ fn arguments_of_the_pod_override_arguments_of_the_definition() {
                 .to_string()
                 .contains("is not valid")
         );
-        // If the pod has no arguments, the plugin itself checks `args`.
+        // Without arguments of the pod, Jackfield passes `args` on unchecked.
         assert!(Case::default().of(plugin).unwrap().contains(args));
     }
 }

@@ -45,8 +45,8 @@ fn only(mut letters: impl Iterator<Item = char>) -> Option<char> {
 
 /// Refuses a text in which any object has the same key twice, ignoring case.
 ///
-/// Parsers disagree about such a text. Go merges the values and skips a `null`. Other parsers take
-/// the first or the last value.
+/// Parsers disagree about such a text. Go merges the values of a repeated key, and ignores a value
+/// `null`. Other parsers take the first or the last value.
 ///
 /// `names` is the path of one object whose keys are free text, such as `metadata.annotations`. In
 /// this object, two keys that differ only in case are allowed.
@@ -159,7 +159,7 @@ impl Key<'_, '_> {
 }
 
 impl Nesting {
-    /// The number of this object, if its last key is `meant`.
+    /// The number of this object, if the last key that was read in it is `meant`.
     fn object_at(&self, text: &str, meant: &str) -> Option<usize> {
         let Self::Object { number, key, .. } = self else {
             return None;
@@ -175,8 +175,8 @@ fn name<'t>(text: &'t str, quoted: &Range<usize>) -> Result<Cow<'t, str>, JsonEr
         .and_then(|text| text.strip_suffix('"'));
     match bare {
         Some(bare) if !bare.contains('\\') => Ok(Cow::Borrowed(bare)),
-        // serde_json refuses half of a surrogate pair. Go reads each half as U+FFFD, so two
-        // different keys could be the same to a plugin.
+        // serde_json refuses half of a surrogate pair. Go reads any such half as U+FFFD, so Go
+        // could read two different keys as the same key.
         _ => Ok(Cow::Owned(serde_json::from_str(quoted)?)),
     }
 }

@@ -101,7 +101,7 @@ impl RawObject {
         self.get(key).map(|value| read(key, value)).transpose()
     }
 
-    /// The value of a key, if it is a `T`; `None` also when it is `null` or missing.
+    /// The value of a key as a `T`; `None` when the value is not a `T`, is `null` or is missing.
     pub fn value_as<'a, T: Deserialize<'a>>(&'a self, key: &str) -> Option<T> {
         self.read(key).ok().flatten()
     }
@@ -127,8 +127,9 @@ impl RawObject {
         self.entries.insert(place, (key.into(), value));
     }
 
-    /// Copies all keys of `over` into this object. A key of `over` replaces the same key in place,
-    /// ignoring case. New keys go to the end. Neither object may have a key twice.
+    /// Copies all keys of `over` into this object. A key that differs from an existing key at most
+    /// in case takes the position of the existing key and replaces it. New keys go to the end.
+    /// Neither object may have a key twice.
     pub fn overlay(&mut self, over: &Self) {
         let news = over.entries.iter().enumerate();
         let mut news: HashMap<Cow<'_, str>, (usize, &Entry)> =

@@ -1,4 +1,4 @@
-//! JSON objects that keep the text of their values.
+//! Tests that JSON objects keep the text of their values.
 
 use proptest::prelude::*;
 use serde_json::Value;

@@ -143,7 +143,7 @@ fn address(object: &RawObject, key: &str) -> Result<Option<IpAddr>, JsonError> {
     text.parse().map(Some).map_err(invalid)
 }
 
-/// Reads a result in the form of the journal.
+/// Reads a result from the journal, which stores results with the keys of CNI 1.1.0.
 impl<'de> Deserialize<'de> for CniResult {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let object = RawObject::deserialize(deserializer)?;

@@ -15,7 +15,7 @@ pub(super) fn to_json(result: &CniResult, version: Version) -> Result<String, Re
     Ok(serde_json::to_string(&In(version, result)).map_err(JsonError::from)?)
 }
 
-/// Writes a result in the form of the journal.
+/// Writes a result as the journal stores it: as JSON of version 1.1.0.
 impl Serialize for CniResult {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         In(Version::V1_1_0, self).serialize(serializer)

@@ -20,8 +20,8 @@ pub struct ChainError {
     pub index: usize,
     /// The verb that failed.
     pub verb: Verb,
-    /// The key in the plugin's configuration that names an interface of the node, and the name of
-    /// that interface.
+    /// If the plugin's configuration names an interface of the node: the key, and the name of the
+    /// interface.
     pub interface: Option<Box<(&'static str, String)>>,
     /// Why the plugin failed.
     #[source]
@@ -56,7 +56,7 @@ impl ChainError {
     }
 }
 
-/// The errors of the plugins of a chain in the order of the calls, at least one.
+/// The errors of a chain's plugins, in the order of the calls. The list is never empty.
 #[derive(Debug, Error)]
 pub struct ChainErrors(Vec<ChainError>);
 

@@ -9,7 +9,7 @@ use super::*;
 use crate::cni::CniArgs;
 use crate::delegate::{FindError, Ours};
 
-/// Plugins with prepared answers. They store their calls.
+/// Fake plugins that return prepared answers and store their calls.
 #[derive(Default)]
 struct Script {
     answers: RefCell<Vec<Result<&'static str, DelegateError>>>,
@@ -72,7 +72,8 @@ impl DelegateExec for Script {
     }
 }
 
-/// Runs `story` with a chain of this configuration. All binaries except for `absent` exist.
+/// Runs `story` with a chain that has this configuration. Creates no binary for the plugins in
+/// `absent`.
 fn with_chain<T>(config: &Value, absent: &[&str], story: impl FnOnce(Chain<'_>) -> T) -> T {
     let dir = tempfile::tempdir().unwrap();
     for name in ["a", "b", "c"].iter().filter(|name| !absent.contains(name)) {
@@ -293,8 +294,9 @@ fn each_plugin_of_a_del_gets_a_share_of_the_time() {
         .iter()
         .map(|call| call.time.as_secs())
         .collect();
-    // A DEL gives each plugin its share of the 50 s: a third, then half of the remaining time, then
-    // all of it. An ADD gives each plugin all of the remaining time. Each call has at most 30 s.
+    // No call takes longer than 30 s. A DEL gives the first plugin a third of the 50 s, the second
+    // half of the remaining time, and the third all of the remaining time. An ADD gives each plugin
+    // all of the remaining time.
     assert_eq!(times, [16, 24, 29, 29, 29, 29]);
 }
 

@@ -14,14 +14,15 @@ pub struct Time {
 }
 
 impl Time {
-    /// The deadline of the next call of a verb that stops at the first failure.
+    /// Returns the deadline of the next call, for a verb that stops at the first failure: ADD,
+    /// CHECK or STATUS.
     pub(super) fn next(self) -> Instant {
         self.until.min(clock::now() + self.per_call)
     }
 
-    /// The deadline of the next call of a verb that continues after a failure. `plugins` is the
-    /// number of remaining plugins, including the next one. These plugins share the remaining time,
-    /// so a plugin that hangs leaves the others their share.
+    /// Returns the deadline of the next call, for a verb that continues after a failure: DEL or
+    /// GC. `plugins` is the number of remaining plugins, including the next one. These plugins
+    /// share the remaining time equally, so a plugin that hangs leaves time for the others.
     pub(super) fn share(self, plugins: usize) -> Instant {
         let now = clock::now();
         let share = self.until.saturating_duration_since(now)

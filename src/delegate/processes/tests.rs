@@ -1,5 +1,5 @@
-//! Runs real processes. Their scripts write process IDs to `$DIR/pids`, and a test checks at its
-//! end that none of these processes still runs.
+//! Runs shell scripts as plugins. The scripts write process IDs to `$DIR/pids`. At its end, a test
+//! checks that these processes have ended.
 
 use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions};
@@ -94,7 +94,7 @@ impl Plugin {
     }
 }
 
-/// Whether a process runs. A zombie does not count, since init may reap orphans late.
+/// Whether a process runs. A zombie does not count as running, since init may reap orphans late.
 fn runs(pid: &str) -> bool {
     let stat = fs::read_to_string(Path::new("/proc").join(pid).join("stat")).unwrap_or_default();
     // The state follows the name. The name ends with the last parenthesis of the line.
@@ -136,8 +136,8 @@ fn gc_and_status_set_no_variables_of_an_attachment() {
 
 #[test]
 fn a_plugin_is_isolated_from_our_signals_and_streams() {
-    // `readlink` must not write to the file directly, because a shell may redirect its own streams
-    // before it starts a command.
+    // The script writes to the file after `readlink` has ended. With `readlink … > file`, a shell
+    // may redirect its own stdout first, and `readlink` would then show the file.
     let plugin = Plugin::script(
         "grep -E '^Sig(Ign|Blk)' /proc/self/status > $DIR/signals
          fds=$(cd /proc/$$/fd; for fd in 0 1 2; do readlink $fd; done)
@@ -232,7 +232,7 @@ fn a_plugin_that_ignores_sigterm_is_killed() {
     assert!(took >= SHORT + TERM_GRACE && took < LONG / 2, "{took:?}");
 }
 
-// Injects a fault: the plugin hangs in a child that left the plugin's process group.
+// Injects a fault: the plugin waits for a child that hangs and has left the plugin's process group.
 #[test]
 fn a_child_in_its_own_session_is_killed() {
     let plugin = Plugin::script("setsid sh -c \"echo \\$\\$ >> $DIR/pids; exec sleep 100\" & wait");
@@ -300,7 +300,8 @@ fn a_child_that_keeps_stdout_open_does_not_delay_the_answer() {
     for verb in [Verb::Add, Verb::Del].repeat(10) {
         assert_eq!(plugin.exec(verb, "{}", LONG).unwrap(), "{}\n");
     }
-    // Jackfield waits only for incomplete answers. Twenty waits would take 5 s.
+    // The answer is complete, so Jackfield does not wait for the child. Twenty waits would take
+    // five seconds.
     let took = start.elapsed();
     assert!(took < 20 * ORPHAN_GRACE, "{took:?}");
     plugin.assert_no_process_is_left();
@@ -346,7 +347,7 @@ fn a_daemon_of_a_plugin_that_succeeded_lives_on() {
 }
 
 // Injects a fault: the plugin closes stdin without reading its configuration, which is larger than
-// a pipe.
+// the pipe's buffer.
 #[test]
 fn a_plugin_that_closes_stdin_early_may_still_answer() {
     let plugin = Plugin::script("exec <&-; sleep 1; echo {}");
@@ -472,7 +473,8 @@ fn in_a_process_of_its_own(script: &str, test: &str) -> (bool, String, Vec<u8>) 
     )
 }
 
-// Injects a fault: our parent ignores SIGCHLD, so we ignore it too.
+// Injects a fault: the test process starts with SIGCHLD ignored, as a process does whose parent
+// ignores SIGCHLD.
 #[test]
 fn an_exit_status_that_the_kernel_drops_is_an_error() {
     let (passed, stdout, _) =
@@ -509,7 +511,8 @@ fn writes_to_stderr() {
     plugin.add().unwrap();
 }
 
-// Injects a fault: the runtime keeps our stderr open and never reads it.
+// Injects a fault: the runtime keeps our stderr open and never reads from it, so a write to stderr
+// could block.
 #[test]
 fn writing_to_an_unread_stderr_does_not_block() {
     let start = Instant::now();

@@ -91,7 +91,8 @@ fn a_link_to_a_missing_record_reserves_nothing() {
     let (_dir, journal) = journal();
     let (one, two) = (begun(&journal, "one"), begun(&journal, "two"));
     assert_eq!(take(&journal, &one, &device()), None);
-    // The process was killed after it had removed the record. The link is still there.
+    // Simulates a process that is killed after it removed the record and before it removes the
+    // link.
     journal.forget(&one.key()).unwrap();
     assert_eq!(take(&journal, &two, &device()), None);
 }
@@ -153,7 +154,7 @@ fn an_address_is_exclusive_only_on_its_segment() {
     }
 }
 
-/// The link names of the previous release contain no segment.
+/// In the previous release, the name of a link contained no segment (layer-2 network).
 #[test]
 fn a_reservation_of_the_previous_release_is_found_and_released() {
     let (_dir, journal) = journal();

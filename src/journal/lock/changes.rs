@@ -1,10 +1,11 @@
 //! Prevents a GC from running at the same time as changes of the networks of running pods.
 //!
 //! During a GC, the plugins of each network release the resources of every attachment that the GC
-//! does not list. So nothing may be attached after the GC has read the journal. The runtime
-//! therefore calls neither ADD nor DEL during a GC (CNI 1.1.0 §2, Lifecycle & Ordering). But the
-//! runtime does not know of changes, because Jackfield starts them. If changes hold the lock for
-//! too long, the GC still detaches sandboxes, but does not call the networks' plugins with GC.
+//! does not list. So nothing may be attached after the GC has read the journal. For this reason,
+//! CNI forbids the runtime to call ADD or DEL during a GC (CNI 1.1.0 §2, Lifecycle & Ordering). But
+//! the runtime cannot prevent the changes, because Jackfield starts the changes itself. If changes
+//! hold the lock for too long, the GC still detaches sandboxes, but does not call the networks'
+//! plugins with GC.
 
 use std::fs::File;
 use std::path::Path;
@@ -13,7 +14,7 @@ use std::time::Instant;
 use super::{LockError, lock_directory};
 use crate::disk;
 
-/// The directory that changes and GCs lock. It is in the directory of the locks.
+/// The directory that changes and GCs lock, inside the directory of the locks.
 const FOLDER: &str = "changes";
 /// The directory that a GC locks before it waits for running changes. A new change then waits for
 /// the GC, so a flow of changes cannot keep the GC waiting.
@@ -27,12 +28,14 @@ const GATE: &str = "gc";
 #[derive(Debug)]
 pub struct ChangesLock {
     _dir: File,
-    /// The gate, which only a GC keeps.
+    /// The lock on [`GATE`]. A GC keeps this lock until the GC ends. A change releases it as soon
+    /// as the change has the lock on [`FOLDER`].
     _gate: Option<File>,
 }
 
 impl ChangesLock {
-    /// Waits until no GC has the lock, and lets no GC begin. `locks` is the directory of the locks.
+    /// Waits until no GC holds the lock, then takes the lock for a change. No GC can begin until
+    /// the lock is dropped. `locks` is the directory of the locks.
     ///
     /// # Errors
     /// [`LockError::Busy`] after the deadline. [`LockError::Io`] if the directory cannot be used.
@@ -46,10 +49,11 @@ impl ChangesLock {
         })
     }
 
-    /// Waits until no change has the lock, and lets no change begin.
+    /// Waits until no change holds the lock, then takes the lock for a GC. No change can begin
+    /// until the lock is dropped.
     ///
     /// # Errors
-    /// As [`ChangesLock::change`].
+    /// The errors of [`ChangesLock::change`].
     pub fn exclude(locks: &Path, deadline: Instant) -> Result<ChangesLock, LockError> {
         let gate = lock_directory(&locks.join(GATE), disk::try_lock, deadline)?;
         let dir = lock_directory(&locks.join(FOLDER), disk::try_lock, deadline)?;

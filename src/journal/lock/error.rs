@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 /// Why a lock could not be taken.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
-    /// Another process holds the lock of the container, the [`Turn`](super::Turn), or the
-    /// [`ChangesLock`](super::ChangesLock).
+    /// Another process holds the lock. The lock can be a container's [`Lock`](super::Lock), the
+    /// [`Turn`](super::Turn) or the [`ChangesLock`](super::ChangesLock).
     #[error("lock {} is held by {holders}; try again when the lock is free", path.display())]
     Busy {
-        /// The file of the container's lock, or the directory that the other two locks lock.
+        /// The locked file or directory.
         path: PathBuf,
-        /// The text that names the processes with the lock.
+        /// The process IDs of the lock's holders, for the message.
         holders: String,
     },
     /// The file of the lock, or the directory of the locks, cannot be used.
@@ -24,7 +24,7 @@ pub enum LockError {
     Io {
         /// The file or directory.
         path: PathBuf,
-        /// Why.
+        /// Why it cannot be used.
         #[source]
         cause: io::Error,
     },

@@ -13,7 +13,8 @@ use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};
 use crate::clock;
 use crate::machine::ask_machine;
 
-/// Whether the process `pid` has the file of the lock open. `pid` must not be this process.
+/// Whether the process `pid` has the file of the lock open. `pid` must not be this process, which
+/// always has the file open.
 pub(super) fn holds(pid: i32, file: &File, name: &OsStr) -> bool {
     ask_machine!(is_running(pid));
     let Ok(held) = file.metadata() else {
@@ -23,7 +24,8 @@ pub(super) fn holds(pid: i32, file: &File, name: &OsStr) -> bool {
         return false;
     };
     descriptors.flatten().any(|entry| {
-        // Reads the link first, because a `stat` of a file on a broken file system may hang.
+        // Compares the name in the link first, so that `stat` runs only for a matching file. A
+        // `stat` of a file on a broken file system may hang.
         let has_name = |path: PathBuf| names(&path, name);
         let is_it = || {
             let open = fs::metadata(entry.path());
@@ -33,7 +35,8 @@ pub(super) fn holds(pid: i32, file: &File, name: &OsStr) -> bool {
     })
 }
 
-/// Whether the link of a descriptor names this file, even if the file has been removed.
+/// Whether the link of a descriptor ends with this file name. If the file has been removed, the
+/// kernel appends ` (deleted)` to the name.
 fn names(link: &Path, name: &OsStr) -> bool {
     let last = link.file_name().unwrap_or_default().as_encoded_bytes();
     last.strip_suffix(b" (deleted)").unwrap_or(last) == name.as_encoded_bytes()
@@ -41,9 +44,9 @@ fn names(link: &Path, name: &OsStr) -> bool {
 
 /// Finds the other processes that have the file of the lock open, and stops searching at `until`.
 ///
-/// Searches the processes of root first. Searches the processes of other users, such as a delegate
-/// that dropped its privileges, only if no process of root has the file open. Otherwise, other
-/// users could open many descriptors and so prolong every search.
+/// Searches the processes of root first. If none has the file open, searches the processes of other
+/// users, because a delegate may have dropped its privileges. In this order, other users cannot
+/// prolong a search that finds a process of root, for example by opening many descriptors.
 pub(super) fn holders(file: &File, name: &OsStr, until: Instant) -> Vec<i32> {
     ask_machine!(orphans(file));
     let ours = i32::try_from(std::process::id()).unwrap_or_default();
@@ -76,8 +79,8 @@ pub(super) fn end(holders: &[i32], file: &File, name: &OsStr) {
     ask_machine!(kill(holders));
     let program = program("self");
     for pid in holders {
-        // The pidfd still refers to the same process if the process ID is reused. `holds` below
-        // checks that the process is still a holder.
+        // If the process `pid` ends and a new process gets the same ID, a signal to the pidfd does
+        // not reach the new process. `holds` below checks that the process is still a holder.
         let Some(number) = rustix::process::Pid::from_raw(*pid) else {
             continue;
         };
@@ -98,7 +101,7 @@ pub(super) fn end(holders: &[i32], file: &File, name: &OsStr) {
     }
 }
 
-/// The file name of the program that a process runs, even if the file has been replaced.
+/// Returns the file name of the program that a process runs, even if the file has been replaced.
 fn program(pid: impl std::fmt::Display) -> Option<String> {
     let path = fs::read_link(format!("/proc/{pid}/exe")).ok()?;
     let name = path.file_name()?.to_str()?;

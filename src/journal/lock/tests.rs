@@ -27,8 +27,9 @@ fn a_released_lock_leaves_no_file_behind() {
 fn a_call_waits_until_an_earlier_call_releases_the_lock() {
     let dir = tempfile::tempdir().unwrap();
     let first = Lock::take(dir.path(), &container(), soon()).unwrap();
-    // `holds` never checks this process itself, so the owner on record is a child that inherited
-    // the lock.
+    // The owner of the lock must be a different process, because `holds` cannot be called for this
+    // process. So the test writes the ID of a child, which has inherited the lock, into the lock
+    // file.
     let mut child = Command::new("sleep").arg("5").spawn().unwrap();
     fs::write(&first.path, child.id().to_string()).unwrap();
     let error = Lock::take(dir.path(), &container(), soon()).unwrap_err();
@@ -42,7 +43,7 @@ fn a_call_waits_until_an_earlier_call_releases_the_lock() {
     Lock::take(dir.path(), &container(), soon()).unwrap();
 }
 
-/// Starts a process that holds the lock of a dead Jackfield.
+/// Starts a process that holds the lock of a Jackfield process that no longer exists.
 fn orphan_in(dir: &Path, work: &str) -> std::process::Child {
     let dead = open(dir, &dir.join("c1.lock")).unwrap();
     dead.lock().unwrap();

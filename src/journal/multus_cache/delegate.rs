@@ -25,8 +25,9 @@ pub(super) struct Delegate {
     device: Option<String>,
     #[serde(rename = "Bytes")]
     config: Option<String>,
-    /// The configuration that the plugins really got. Multus has written this key since release
-    /// 4.3. For a configuration list, `Bytes` lacks the keys for which Multus has no types.
+    /// The configuration that Multus passed to the plugins. Multus has written this key since
+    /// release 4.3. It is more complete than `Bytes`: for a configuration list, `Bytes` lacks the
+    /// keys for which Multus has no types.
     #[serde(rename = "CNINetworkConfigList")]
     list: Option<List>,
 }

@@ -26,7 +26,7 @@ impl ResultFile {
         self.if_name.as_deref() == Some(ifname.as_str())
     }
 
-    /// A key that sorts `net2` before `net10`.
+    /// Returns a key that sorts `net2` before `net10`.
     pub(super) fn sort_key(&self) -> (usize, String) {
         let name = self.if_name.clone().unwrap_or_default();
         (name.len(), name)
@@ -45,8 +45,8 @@ impl ResultFile {
         pairs.collect::<Vec<_>>().join(";")
     }
 
-    /// Sets the arguments and the result of the ADD. Arguments in this file replace the arguments
-    /// from the file of the delegates.
+    /// Sets the arguments and the result of the ADD. The arguments in this file replace the
+    /// arguments that come from Multus' own file, which lists the delegates of the container.
     pub(super) fn complete(self, cached: &mut CachedAttachment) {
         let args = self.args();
         if !args.is_empty() {

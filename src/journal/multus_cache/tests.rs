@@ -196,8 +196,8 @@ fn forgetting_a_container_removes_only_the_files_of_that_container() {
     cache.forget(&key().container);
 }
 
-/// Multus 4.3 writes a configuration list in two forms. One form lacks the keys for which Multus
-/// has no types.
+/// Multus 4.3 writes a configuration list in two forms: `Bytes`, which lacks the keys for which
+/// Multus has no types, and `CNINetworkConfigList`, which is complete.
 #[test]
 fn the_complete_form_of_a_configuration_list_takes_precedence() {
     let dir = cache();

@@ -1,4 +1,4 @@
-//! The file of a record, compared with the golden files.
+//! Tests the steps of a record, and compares the record's file with the golden files.
 
 use serde_json::value::RawValue;
 
@@ -210,7 +210,8 @@ fn golden_record_of_the_previous_release_is_read() {
         format!("{expected:?}"),
         "both headers have the same meaning"
     );
-    // The keys that are new in this release have no value here, so this release omits them.
+    // The previous release wrote no values for the keys that are new in this release, so this
+    // release omits these keys.
     let written = previous.to_bytes().unwrap();
     assert_eq!(written, golden::previous("sandbox"));
 }
@@ -227,7 +228,8 @@ fn names(sandbox: &Sandbox) -> Vec<&str> {
     attachments.map(|it| it.ifname.as_str()).collect()
 }
 
-/// The record of a pod with net1 and net2, in a change that removes net1 and adds net3 and net4.
+/// Writes and returns the record of a pod with net1 and net2, during a change that removes net1 and
+/// adds net3 and net4.
 fn changing(journal: &Journal) -> Sandbox {
     let mut sandbox = Sandbox::planned(Header {
         boot: boot_id(),

@@ -1,4 +1,4 @@
-//! The state of a device before a pod got it.
+//! The form in which the journal stores the state that a device had before a pod got it.
 
 use device_info::{Guid, MacAddr, PciAddress};
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! Properties of the JSON forms that the golden files do not show.
+//! Tests properties of the journal's JSON that the golden files cannot show.
 
 use super::*;
 use crate::plan;

@@ -7,8 +7,8 @@ use netlink_packet_route::route::RouteAttribute;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// An attribute that Jackfield stores without interpreting it. A restored route thus has all its
-/// attributes, even attributes that a later kernel introduces.
+/// An attribute that Jackfield stores without interpreting it. So Jackfield can restore a route
+/// with all its attributes, even attributes that a later kernel introduces.
 ///
 /// The JSON form is a string, `TYPE:HEX` (`8:0800020078050000`). The octets are in the byte order
 /// of the machine, as in the kernel's message.

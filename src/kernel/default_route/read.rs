@@ -1,4 +1,4 @@
-//! `RTM_NEWROUTE` ─▶ [`DefaultRoute`].
+//! Parses `RTM_NEWROUTE` messages into [`DefaultRoute`] values.
 
 use std::net::IpAddr;
 
@@ -108,8 +108,8 @@ impl NextHop {
     }
 }
 
-/// Converts the ticks of an answer into the seconds of a request. In both units, 0 means that the
-/// route never expires.
+/// Converts the route's lifetime from clock ticks, as in the kernel's answers, to seconds, as in
+/// requests. Returns `None` for 0, which means that the route never expires.
 fn seconds(ticks: u32) -> Option<u32> {
     match ticks.cast_signed() {
         0 => None,

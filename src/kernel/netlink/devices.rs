@@ -98,8 +98,8 @@ impl DeviceLinks for Netlink {
         };
         let indices = self.ask(request, Kind::List, read);
         let mut indices = indices.map_err(|failure| failure.about("listing addresses"))?;
-        // Within a family, the kernel lists all addresses of a link in a row, and a link may have
-        // thousands.
+        // A link may have thousands of addresses. Within a family, the kernel lists all addresses
+        // of a link in a row, so `dedup` leaves at most one index per link and family.
         indices.dedup();
         Ok(indices)
     }

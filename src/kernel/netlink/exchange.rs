@@ -110,8 +110,8 @@ impl Netlink {
         })
     }
 
-    /// Enlarges the buffer before a request with a long answer. If an answer does not fit,
-    /// [`Netlink`] must repeat the request.
+    /// Enlarges the buffer before a request with a long answer. If an answer did not fit into the
+    /// buffer, [`Netlink`] would have to repeat the request.
     pub(super) fn reserve(&mut self, octets: usize) {
         self.buffer.clear();
         self.buffer.reserve(octets);

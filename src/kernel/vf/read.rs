@@ -15,7 +15,8 @@ const HEADER: usize = 16;
 const INFO: u16 = 1;
 /// `IFLA_VF_VLAN_INFO`, one VLAN in `IFLA_VF_VLAN_LIST`.
 const VLAN_INFO: u16 = 1;
-/// `ARPHRD_ETHER`. Links of other types have no MAC address of six octets.
+/// `ARPHRD_ETHER`. A link of another type may have no MAC address of six octets, so this module
+/// ignores the MAC addresses of its VFs.
 const ETHERNET: u16 = 1;
 /// `ETH_P_8021AD`.
 const SERVICE: u16 = 0x88a8;
@@ -60,7 +61,7 @@ fn function(attributes: &[u8], is_ethernet: bool) -> Result<Option<VfState>, Dec
         let value = attribute.value();
         let kind = i32::from(attribute.kind());
         if ![VLAN_LIST, STATS, BROADCAST].contains(&kind) {
-            // Every structure except for these three begins with the VF number.
+            // The values of all other attributes begin with the VF number.
             index = index.or(number32(value, 0));
         }
         let setting = number32(value, 4);

@@ -1,4 +1,4 @@
-//! Reads virtual functions from octets, and writes settings as octets.
+//! Tests that read virtual functions from octets, and write settings as octets.
 
 use netlink_packet_core::{Emitable, NetlinkDeserializable, NetlinkHeader};
 use nix::libc;
@@ -32,7 +32,7 @@ fn guid_attribute(kind: u16, vf: u32, guid: u64) -> Vec<u8> {
     nla(kind, &value)
 }
 
-/// Returns the description of a link of this ARP type with these virtual functions.
+/// Returns an `RTM_NEWLINK` payload for a link with this ARP type and these virtual functions.
 fn message(arp_type: u16, functions: &[Vec<u8>]) -> Vec<u8> {
     let mut payload = vec![0; 16];
     payload[2..4].copy_from_slice(&arp_type.to_ne_bytes());
@@ -301,7 +301,8 @@ fn a_real_kernel_puts_a_vf_guid_at_offset_eight() {
     ];
     assert_eq!(found[0], "vf 1");
     assert_eq!(found[found.len() - 2..], guids);
-    // A parser that assumes a structure of twelve octets reads only half of the GUID.
+    // Without padding, the GUID would begin at octet 4. A parser that reads it there gets the
+    // padding and only half of the GUID.
     let cut = octets(IPOIB)
         .windows(16)
         .any(|window| window[..4] == [1, 0, 0, 0] && window[4..8] == [0; 4] && window[8] == 0x88);

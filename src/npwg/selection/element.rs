@@ -1,4 +1,4 @@
-//! Reads one element of the annotation's JSON list.
+//! Reads one element of the JSON list in the annotation by which a pod selects networks.
 
 use std::net::IpAddr;
 
@@ -57,8 +57,9 @@ impl Selection {
 
 /// Reads the keys of an element.
 ///
-/// Some programs write `""`, `[]` or `{}` for an absent request, and Multus treats these values as
-/// absent. Only an empty `default-route` has a meaning.
+/// As in Multus, the values `""`, `[]` and `{}` count as absent, because some programs write them
+/// for an absent request. The exception is `default-route`: an empty list means that the pod has no
+/// default route.
 fn read(object: &RawObject, namespace: &str, dialect: Dialect) -> Result<Selection, ElementError> {
     let interface = match object.read_text("interface")? {
         Some(name) => Some(name),
@@ -115,8 +116,8 @@ fn check_limit(key: &'static str, count: usize, limit: usize) -> Result<(), Elem
 }
 
 /// Returns the keys that neither the specification nor Multus defines, including keys of
-/// `portMappings`. Skips the element's own keys with a period, because they belong to
-/// implementations (NPWG 1.3 §4.1.2.1).
+/// `portMappings`. Skips keys of the element that contain a period, because NPWG leaves these keys
+/// to implementations (NPWG 1.3 §4.1.2.1).
 ///
 /// For example, a user who wrote `proto` instead of `protocol` learns from these keys why the
 /// protocol is TCP.
@@ -171,7 +172,7 @@ fn default_route(object: &RawObject) -> Result<Option<Vec<IpAddr>>, ElementError
         .transpose()
 }
 
-/// Whether an address can belong to another machine, as the address of a gateway must.
+/// Whether the address can be the address of a gateway, which is another machine.
 fn is_of_a_host(address: &IpAddr) -> bool {
     let is_broadcast = matches!(address, IpAddr::V4(address) if address.is_broadcast());
     !(address.is_unspecified() || address.is_loopback() || address.is_multicast() || is_broadcast)

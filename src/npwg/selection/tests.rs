@@ -13,7 +13,7 @@ fn list(text: &str) -> Vec<Selection> {
     parse(text).unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
-/// A network with one additional key.
+/// Parses the selection of a network with one additional key.
 fn with(key: &str, value: &str) -> Result<Selection, SelectionError> {
     parse(&format!(r#"[{{"name":"net-b","{key}":{value}}}]"#)).map(|mut list| list.remove(0))
 }

@@ -10,17 +10,18 @@ use crate::cni::json::{Members, check, raw};
 /// other writers added.
 ///
 /// Other components may write status too (NPWG 1.3 §5.1). For example, a controller that plugs in
-/// an interface adds an entry. The merge keeps that entry byte for byte unless a new entry
-/// replaces it. Other components may also add keys with a period to Jackfield's entries, and the
-/// merge keeps these keys.
+/// an interface adds an entry. If no new entry replaces that entry, the merge keeps it byte for
+/// byte. Other components may also add keys with a period to Jackfield's entries. The merge keeps
+/// these keys.
 ///
 /// A new entry replaces an existing entry with the same interface. A new entry also replaces an
 /// existing entry that has the same name and no interface. A new entry of the default network
-/// replaces the existing entry of the default network, because a pod has only one.
+/// replaces the existing entry of the default network, because a pod has only one default network.
 ///
 /// A pod may select different networks when the runtime recreates the pod's sandbox, or while the
 /// pod runs. The status reports only current attachments (NPWG 1.3 §5), so the merge drops the
-/// entries that an earlier ADD or change listed as its own.
+/// entries of an earlier ADD or change. The merge recognizes these entries by the list that the
+/// earlier ADD or change wrote under the key `io.jackfield.attached`.
 ///
 /// The merge discards an existing value that is not a list of objects, because that value violates
 /// the specification.
@@ -67,7 +68,7 @@ pub fn merge_status(existing: Option<&str>, ours: &[StatusEntry]) -> String {
     out
 }
 
-/// The keys that identify an existing entry.
+/// Returns an entry with only the keys that identify the existing entry `old`.
 fn subject(old: &RawObject) -> StatusEntry {
     StatusEntry {
         name: old.value_as("name").unwrap_or_default(),

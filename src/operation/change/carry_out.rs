@@ -31,7 +31,7 @@ pub(super) fn carry_out(
     context.host.stopwatch.wrote(&sandbox.header.key());
     let mut events = prepared.events.clone();
     let removed_event = network_status::removed(&sandbox, &removed);
-    // Last attachment first, as on DEL.
+    // Detach the last attachment first, as DEL does.
     removed.reverse();
     // Whether a retry must still detach a network or restore a device.
     let mut is_owed = false;
@@ -65,8 +65,8 @@ pub(super) fn carry_out(
             })
         }
     };
-    // If a part could not be detached or a device could not be restored, the record keeps the
-    // change. A DEL or the next change then completes the cleanup.
+    // If a network could not be detached or a device could not be restored, the journal keeps the
+    // record of the unfinished change. A DEL or the next change then completes the cleanup.
     let is_settled = !is_owed && (outcome.is_ok() || sandbox.unfinished().is_empty());
     if outcome.is_err() {
         // The network-status lists no network that the change failed to attach, even if a part of

@@ -5,13 +5,14 @@ use crate::cluster::{Answer, Question};
 use crate::journal::{Key, Lock};
 use crate::operation::{Context, Note, Work};
 
-/// The maximum number of processes that one STATUS starts. The next STATUS starts further ones.
+/// The maximum number of processes that one STATUS starts. The next STATUS starts further
+/// processes.
 const MOST: usize = 8;
 
 /// Starts a process for each sandbox that the agent names in `answer`, up to [`MOST`]. Skips a
-/// sandbox whose lock is taken. Also skips one whose change to the current annotation failed, if no
-/// retry is due. If the
-/// agent does not know the attached sandboxes, sends it the list and asks again.
+/// sandbox whose lock is taken. After a failed change to the current annotation, skips the sandbox
+/// until the retry is due. If the agent does not know the attached sandboxes, sends the agent their
+/// list and asks again.
 pub(in crate::operation) fn begin(context: &Context<'_>, answer: &Answer) {
     let host = context.host;
     let listed = answer.wants_sandboxes.then(|| list(context)).flatten();

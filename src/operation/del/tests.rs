@@ -1,4 +1,5 @@
-//! A DEL with a record uses only the journal, the delegates, the kernel and the devices.
+//! Tests of DEL. A DEL with a usable record uses only the journal, the delegates, the kernel and
+//! the devices. It never waits for the cluster, but stores for the agent which status to remove.
 
 use std::cell::{Cell, RefCell};
 use std::fs;

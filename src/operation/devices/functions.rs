@@ -1,6 +1,6 @@
 //! Checks that VFs have the settings that definitions and pods request. The physical functions
-//! report the actual settings. For this check, ADD asks each physical function once, after
-//! attaching the last network. CHECK also asks each physical function once.
+//! report the actual settings. ADD asks each physical function once, after it has attached the last
+//! network. CHECK also asks each physical function once.
 
 use device_info::PciAddress;
 
@@ -14,7 +14,7 @@ use crate::verify::{Finding, HiddenFunction, IntendedFunction, Mismatch, Weight}
 
 /// Compares the settings that `attachments` request for their VFs with the settings that the
 /// physical functions report. Asks physical functions only if an attachment requests such settings.
-/// Returns, as warnings, the findings that the setting `verify` allows.
+/// If the setting `verify` allows a finding, returns the finding as a warning.
 ///
 /// # Errors
 /// [`Failure::Verification`] for the first attachment with findings that the setting `verify` does

@@ -43,8 +43,8 @@ impl<'a> Hardware<'a> {
         }
     }
 
-    /// Before any delegate runs, checks that an attachment's device exists and has the right
-    /// driver, and that the device plugin's device-info does not contradict the hardware. Stores
+    /// Checks an attachment's device before any delegate runs: the device must exist and have the
+    /// right driver, and the device plugin's device-info must not contradict the hardware. Stores
     /// the driver in the attachment.
     pub(in crate::operation) fn inspect(&self, attachment: &mut Attachment) -> Result<(), Reason> {
         let Some(device) = &mut attachment.device else {
@@ -53,8 +53,8 @@ impl<'a> Hardware<'a> {
         let sysfs = || self.config.sysfs_root.clone();
         let Some(found) = self.sysfs.device(&device.id) else {
             if device.pci().is_none() {
-                // Only the device plugin knows the meaning of an identifier that is neither a PCI
-                // address nor in sysfs. There is no sysfs entry to check.
+                // The identifier is not a PCI address, and sysfs has no entry to check. Only the
+                // device plugin knows what the identifier means.
                 return self.check_device_plugin(device);
             }
             return Err(DeviceProblem::Missing(device.clone(), sysfs()).into());
@@ -150,8 +150,8 @@ fn driver(device: &Device) -> Option<String> {
     }
 }
 
-/// Whether a driver creates network interfaces. Drivers that let a user-space program control the
-/// device do not, nor do stub drivers such as `pci-stub`.
+/// Whether a driver creates network interfaces. Two kinds of drivers create none: drivers that let
+/// a user-space program control the device, and stub drivers such as `pci-stub`.
 pub(in crate::operation) fn creates_interfaces(driver: &str) -> bool {
     !drives_user_space(driver) && !driver.contains("stub")
 }

@@ -13,8 +13,8 @@ use crate::kernel::{KernelError, PlacedDevice};
 use crate::operation::Failure;
 use crate::plan::Reason;
 
-/// Why an attachment cannot use a device, a host interface, a MAC or a GUID. Every message except
-/// that of `EarlierSandbox` contains the remedy. "The configuration" means the network's
+/// Why an attachment cannot use a device, a host interface, a MAC or a GUID. Every message contains
+/// the remedy, except the message of `EarlierSandbox`. "The configuration" means the network's
 /// configuration and everything that the pod and Jackfield add to it.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::operation) enum DeviceProblem {
@@ -51,8 +51,8 @@ pub(in crate::operation) enum DeviceProblem {
          route; name another interface"
     )]
     DefaultRoute(String),
-    /// A value in the configuration may select a device other than the one that the value appears
-    /// to name.
+    /// A value in the configuration appears to name one device, but a plugin may select another
+    /// device for this value.
     #[error(
         "key {} is {:?}, which may lead to another device; write the address or the name of one \
          device",
@@ -150,7 +150,8 @@ pub(in crate::operation) enum DeviceProblem {
          to find out why the device is still in use"
     )]
     InUse { device: String, holder: String },
-    /// The device still has a network identity of the previous pod. `line` says why.
+    /// The device still has a network identity of the previous pod. `line` says why Jackfield could
+    /// not remove this identity.
     #[error(
         "{device} still has the {} of its previous pod: {line}; rebind it through \
          /sys/bus/pci/drivers/{}/unbind and bind, or {}",

@@ -32,13 +32,13 @@ use crate::plan::Attachment;
 use crate::verify::sriov_plugins;
 use left::{Left, Refused, forgive, open};
 
-/// The maximum number of rounds of repairs, not counting rounds in which every repair fails. One
-/// round is not always enough, because a repair of one setting makes some drivers change another
-/// setting. For example, if a VF sets its own address, igb reports that address as if the
+/// The maximum number of rounds of repairs. Rounds in which every repair fails do not count. One
+/// round is not always enough, because some drivers change a second setting when Jackfield repairs
+/// the first. For example, if a VF sets its own address, igb reports that address as if the
 /// administrator had set it.
 const ROUNDS: usize = 4;
-/// How long to wait for an interface that the kernel is still moving back from a deleted namespace,
-/// or for a busy device.
+/// How long to wait for a busy device, or for an interface that the kernel is still moving back
+/// from a deleted namespace.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// The pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(10);
@@ -104,8 +104,8 @@ pub(in crate::operation) fn restore(
         match journal.has(&key, &Exclusive::Device(state.device)) {
             Ok(true) => before.push(state),
             Ok(false) => {}
-            // If this failure were ignored, the DEL would succeed and forget the device's earlier
-            // state.
+            // Report this failure. If `restore` ignored the failure, the DEL would succeed and the
+            // device's earlier state would be lost with the record.
             Err(cause) => return vec![cause.into()],
         }
     }

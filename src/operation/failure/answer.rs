@@ -1,5 +1,6 @@
 //! Converts the failure of a verb to the CNI error for the runtime, with its code
-//! (`docs/errors.md`). Errors in the request and in the plan have their own codes.
+//! (`docs/errors.md`). The modules of the request and of the plan define the codes of their own
+//! errors.
 
 use super::Failure;
 use crate::cni::{self, code};
@@ -100,7 +101,7 @@ impl Failure {
     }
 }
 
-/// Replaces the spaces in two phrases by no-break spaces. If the error of a failed DEL contains one
+/// Replaces the spaces by no-break spaces in two phrases. If the error of a failed DEL contains one
 /// of these phrases, containerd treats the DEL as successful.
 fn unmistakable(text: String) -> String {
     let phrases = ["not found", "no such file or directory"];

@@ -29,9 +29,11 @@ impl LiveAttachments {
         }
     }
 
-    /// Adds every attachment in Multus' cache as live. The runtime may list a sandbox that Multus
-    /// attached only on GC of Multus' network, so a sandbox that GC of Jackfield's network does not
-    /// list may still be live. Skips containers that Jackfield has adopted from the cache.
+    /// Adds every attachment in Multus' cache as live. The runtime calls GC for each network, with
+    /// the valid attachments of that network. It may list a sandbox that Multus attached in the GC
+    /// of Multus' network, but not in the GC of Jackfield's network. A missing entry in the latter
+    /// list therefore does not prove that the sandbox is gone. Skips the containers that Jackfield
+    /// has adopted from the cache: the journal has, or had, a record of their attachments.
     pub(super) fn keep_cached(&mut self, cache: &MultusCache<'_>, journal: &Journal) {
         let adopted: HashSet<ContainerId> = journal.adopted().into_iter().collect();
         for container in cache.containers() {
@@ -57,7 +59,8 @@ impl LiveAttachments {
         }
     }
 
-    /// Returns a live container whose attachments are not all known, if there is one.
+    /// Returns a live container whose attachments are not all known, if there is one. `named` are
+    /// the attachments that the runtime lists as valid.
     pub(super) fn unknown<'a>(&'a self, named: &'a [ValidAttachment]) -> Option<&'a ContainerId> {
         let named = named.iter().map(|valid| &valid.container_id);
         let mut unknown = named.filter(|container| !self.containers.contains(container));

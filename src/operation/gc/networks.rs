@@ -37,7 +37,8 @@ impl Networks {
         }
     }
 
-    /// Adds the networks that the node configuration names. Asks the cluster for them if necessary.
+    /// Adds the networks that the node configuration names. Asks the cluster for these networks,
+    /// unless all of them are on disk.
     pub(super) fn add_administrators(
         &mut self,
         context: &Context<'_>,

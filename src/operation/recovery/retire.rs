@@ -35,9 +35,9 @@ pub struct Retired {
     pub failed: Vec<Failure>,
 }
 
-/// Whether the recorded network namespace still exists. If the record has an identity of the
-/// namespace, an existing path is not enough, because paths are reused. After a reboot, no recorded
-/// namespace exists.
+/// Returns whether the recorded network namespace still exists. If the record has the identity of
+/// the namespace, the namespace at the recorded path must have this identity, because paths are
+/// reused. After a reboot, no recorded namespace exists.
 ///
 /// # Errors
 /// If a lack of file descriptors or memory prevents the check.

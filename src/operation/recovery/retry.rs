@@ -1,15 +1,15 @@
 //! Retries failed detachments, because not every runtime repeats a failed DEL.
 //!
-//! A retry runs in a separate process, which outlives the call that starts it. The retry must not
-//! use up the time of that call. The end of that call must not kill the retry's delegate either: a
-//! delegate that is killed during its DEL leaves state behind that a later DEL does not find.
+//! A retry runs in a separate process, which outlives the call that starts it. So the retry does
+//! not use up the time of that call, and the end of that call does not kill the retry's delegate. A
+//! delegate that is killed during its DEL may leave state behind that a later DEL does not find.
 
 use crate::journal::{Key, Lock, Lookup};
 use crate::operation::detach::{self, Detachment};
 use crate::operation::{Context, Note, Work};
 
-/// Starts the retry of one failed detachment that is due, other than the detachment of `but`.
-/// Returns no outcome, because the journal keeps the detachment until a retry succeeds.
+/// Starts the retry of one failed detachment, if a retry is due. Skips the detachment of `but`.
+/// Returns no outcome, because the journal keeps the failed detachment until a retry succeeds.
 pub(in crate::operation) fn begin_one(context: &Context<'_>, but: Option<&Key>) {
     let host = context.host;
     let Some(owed) = host.journal.due(but) else {

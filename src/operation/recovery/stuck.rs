@@ -27,14 +27,14 @@ use crate::plan::Attachment;
 /// The minimum time for which Jackfield retries the DEL. A controller that the plugins need may be
 /// down for a while.
 const TRIED_FOR: Duration = Duration::from_secs(600);
-/// The minimum number of attempts. The time alone is not enough, because the clock may be changed
-/// between attempts.
+/// The minimum number of attempts. A minimum time alone is not enough, because the clock may jump
+/// between two attempts.
 const TRIED: u32 = 5;
 
 /// The time limit for asking the cluster for the network's current configuration.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(1);
 
-/// Handles the attachment `index` after its DEL has failed with `debt`. `Ok` means that the
+/// Handles the attachment `index` after its DEL has failed with `debt`. Returns `Ok` if the
 /// attachment is detached or given up.
 ///
 /// # Errors
@@ -70,8 +70,8 @@ pub(in crate::operation) fn settle(
     Ok(())
 }
 
-/// Whether every failed plugin refused the call or could not be started. A plugin that timed out,
-/// for example, has not refused.
+/// Whether every failed plugin refused the call or could not be started. False, for example, if a
+/// plugin timed out.
 fn is_refusal(debt: &Failure) -> bool {
     let Failure::Delegates(_, causes) = debt else {
         return false;

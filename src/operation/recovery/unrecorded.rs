@@ -2,10 +2,10 @@
 //! before Jackfield was installed on this node, or the record of the sandbox is lost.
 //!
 //! ```text
-//! Multus' cache contains it ▶ the attachments in the cache
-//! otherwise                 ▶ the current cluster network, with the runtime's prevResult;
-//!                             also each network that the pod selects, if a record was lost or
-//!                             the network's interface is still in the pod
+//! Multus' cache lists attachments ▶ these attachments
+//! otherwise                       ▶ the current cluster network, with the runtime's prevResult;
+//!                                   also each network that the pod selects, if a record was lost
+//!                                   or the network's interface is still in the pod
 //! ```
 
 use std::path::PathBuf;
@@ -37,18 +37,18 @@ const AT_ONCE: Duration = Duration::from_secs(1);
 pub(in crate::operation) struct Unrecorded {
     /// The sandbox, as an ADD of Jackfield would have recorded it.
     pub(in crate::operation) sandbox: Sandbox,
-    /// Whether there is any sign that the sandbox is attached. If there is no sign, a failure to
-    /// detach the sandbox is only a note, because runtimes repeat DELs and send DELs for sandboxes
-    /// that were never attached.
+    /// Whether there is any sign that the sandbox is attached. If there is no sign, Jackfield only
+    /// notes a failure to detach the sandbox, because runtimes repeat DELs and send DELs for
+    /// sandboxes that were never attached.
     pub(in crate::operation) is_attached: bool,
     /// Whether Multus' cache contains the sandbox.
     pub(in crate::operation) is_of_multus: bool,
 }
 
 /// Reconstructs the sandbox `key`. `lost` is true if the sandbox had a record that cannot be used.
-/// Returns `None` if Jackfield has taken over the sandbox from Multus' cache, and its record is not
-/// lost but removed. Also returns `None` if there is no sign that the sandbox is attached, and this node has no usable
-/// configuration of the cluster network.
+/// Returns `None` if Jackfield took over the sandbox from Multus' cache and has already removed its
+/// own record of the sandbox. Also returns `None` if there is no sign that the sandbox is attached,
+/// and this node has no usable configuration of the cluster network.
 ///
 /// # Errors
 /// If there is a sign that the sandbox is attached, but the configuration of the cluster network
@@ -109,9 +109,9 @@ pub(in crate::operation) fn find(
     }))
 }
 
-/// Returns the interfaces in the pod other than `lo` and the one in `key`, if no recorded sandbox
-/// uses this network namespace. These interfaces may belong to attachments whose record was deleted
-/// with the journal.
+/// Returns the names of the pod's interfaces, without `lo` and the interface in `key`. Returns no
+/// names if a recorded sandbox uses the pod's network namespace. The interfaces may belong to
+/// attachments whose record was deleted with the journal.
 fn interfaces(context: &Context<'_>, key: &Key) -> Vec<String> {
     let netns = context.request.call.netns.as_deref();
     let netns = netns.and_then(|path| PodNetns::open(path).ok());
@@ -124,10 +124,10 @@ fn interfaces(context: &Context<'_>, key: &Key) -> Vec<String> {
         .collect()
 }
 
-/// Returns the attachments that a sandbox without a record probably has: those that an ADD would
-/// plan now, because there is no better source. If `others` is given, keeps only the cluster
-/// network and the attachments whose interface is in `others`. If the cluster does not answer about
-/// the pod, the result does not contain the networks that the pod selects.
+/// Returns the attachments that a sandbox without a record probably has: the attachments that an
+/// ADD would plan now. If `others` is given, keeps only the cluster network and the attachments
+/// whose interface is in `others`. If the cluster does not answer about the pod, the result does
+/// not contain the networks that the pod selects.
 ///
 /// # Errors
 /// If the configuration of the cluster network cannot be found or used.
@@ -217,8 +217,8 @@ fn sandbox(
 ) -> Sandbox {
     let (attachments, results): (Vec<_>, Vec<_>) = attachments.unzip();
     let given = context.request.call.netns.clone();
-    // Only the path of this call gets an identity. The path in Multus' cache may refer to another
-    // namespace now.
+    // Read the namespace's identity only from the path of this call. The path in Multus' cache may
+    // refer to another namespace now.
     let opened = given.as_deref().and_then(|path| PodNetns::open(path).ok());
     let identity = opened.map_or_else(String::new, |netns| netns.id().to_string());
     let there = context.host.journal.containers_in(&identity);

@@ -31,7 +31,7 @@ pub(super) enum Job {
         container: String,
         netns: Option<String>,
     },
-    /// GC with the containers that the runtime keeps.
+    /// A GC. The list contains the containers that the runtime keeps.
     Collect(Vec<String>),
     Worker(Work, Key),
 }
@@ -45,7 +45,7 @@ pub(super) enum Outcome {
     Killed,
 }
 
-/// Runs one process in the task of its caller.
+/// Runs one process of Jackfield in the task of the caller.
 pub(super) fn run(sim: &Arc<Simulation>, task: TaskId, job: &Job) -> Outcome {
     let process = Rc::new(Process::start(sim, task, job));
     sim.say(|| format!("[{}] {job:?}", process.pid));
@@ -177,7 +177,7 @@ fn request(process: &Process, job: &Job) -> Option<Request> {
     Some(Request::for_people(call.unwrap(), conf).unwrap())
 }
 
-/// Runs the verb. Returns `None` for a worker, because nobody reads its output.
+/// Runs the job. Returns `None` for a worker, because nobody reads the output of a worker.
 fn serve(process: &Rc<Process>, job: &Job) -> Option<Result<String, Failure>> {
     let sim = &process.sim;
     let request = request(process, job)?;

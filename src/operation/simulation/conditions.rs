@@ -1,13 +1,16 @@
-//! The settings of one world, all derived from its seed.
+//! The settings of one world (one run of the simulated machine). All settings follow from the seed
+//! of the world.
 
 use std::time::Duration;
 
-/// The settings of one world, all derived from its seed.
+/// The settings of one world.
 #[derive(Debug, Clone)]
 pub(super) struct Conditions {
     pub(super) pods: u32,
     /// The maximum number of pods that exist at a time.
     pub(super) at_once: u32,
+    /// The chance, in percent, that a process continues after a step. Otherwise the scheduler draws
+    /// the next process at random.
     pub(super) steadiness: u32,
     /// The virtual time that one step takes. The longer a step takes, the more calls overlap.
     pub(super) step: Duration,
@@ -75,8 +78,8 @@ impl Conditions {
 }
 
 impl Conditions {
-    /// Whether this world has no faults. Clock changes and a runtime that repeats no DEL are not
-    /// faults.
+    /// Whether this world has no faults. Jumps of the clock are not faults, and neither is a
+    /// runtime that does not repeat a failed DEL.
     pub(super) fn are_clean(&self) -> bool {
         let chances = [
             self.kills,

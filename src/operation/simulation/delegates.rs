@@ -14,8 +14,8 @@ use crate::cni::{self, Verb};
 use crate::delegate::{DelegateCall, DelegateError, DelegateExec, LastLine};
 
 impl Process {
-    /// Returns the time at which this process ran its first delegate for `container`. Returns the
-    /// current time if the process has run none yet.
+    /// Returns the time at which this process ran its first delegate for `container`. If the
+    /// process has run none yet, records and returns the current time.
     pub(super) fn begun(&self, container: &str) -> Duration {
         let mut begun = self.begun.borrow_mut();
         if let Some((_, since)) = begun.iter().find(|(known, _)| known == container) {
@@ -56,8 +56,8 @@ impl Delegates {
         }
     }
 
-    /// Marks that a delegate of the container runs. Two delegates of one container must not run at
-    /// the same time.
+    /// Records that a delegate of the container runs. Reports a broken rule if a delegate of
+    /// another process runs for the same container.
     fn enter(&self, container: &str) {
         let mut world = self.0.sim.world();
         let other = world.delegates.insert(container.to_owned(), self.0.pid);
@@ -107,7 +107,7 @@ impl Delegates {
     }
 }
 
-/// Falsifies the answer of a plugin: the answer contradicts the kernel, or is not a CNI result.
+/// Returns a false answer of a plugin. It contradicts the kernel, or is not a CNI result.
 fn lie(mut answer: Value, kind: u32) -> Vec<u8> {
     match kind {
         0 => return b"{\"ips\":7}".to_vec(),

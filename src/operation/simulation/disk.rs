@@ -1,4 +1,5 @@
-//! The simulated disk. It refuses operations and tears writes.
+//! The simulated disk. It makes some operations fail, and writes only a part of the data of some
+//! failed writes.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -72,8 +73,10 @@ fn released<'p>(process: &Process, operation: &Operation<'p>) -> Option<&'p str>
 }
 
 impl Process {
-    /// Keeps a lock file open for the delegates, which inherit the lock. A process that has taken a
-    /// lock writes its ID into the lock file, so a write of only digits means a taken lock.
+    /// Handles a write by which this process takes a lock. A process that has taken a lock writes
+    /// its ID into the lock file, so a write of only digits means a taken lock. Notes when the
+    /// process took its first lock. If the process may be killed, also keeps the lock file open, as
+    /// its delegates would: they inherit the lock.
     fn inherit(&self, file: &File, bytes: &[u8]) {
         let is_claim = !bytes.is_empty() && bytes.iter().all(u8::is_ascii_digit);
         if is_claim && self.locked.get().is_none() {
@@ -160,8 +163,8 @@ fn fault(process: &Process, operation: &Operation<'_>) -> Option<Verdict> {
     if let Operation::Remove(path) = operation
         && let Ok(name) = path.strip_prefix(sim.place.journal())
     {
-        // If a marker cannot be removed together with its record, no retry removes the marker
-        // later.
+        // This file may remain after the record of its sandbox is gone. No retry removes the file
+        // then, so the invariants allow it.
         let name = name.display().to_string();
         sim.world().changed_files.insert(name);
     }
@@ -173,8 +176,8 @@ fn fault(process: &Process, operation: &Operation<'_>) -> Option<Verdict> {
     Some(refuse(error))
 }
 
-/// Chooses where a write is cut. The choice does not depend on the length of a line, because paths
-/// and numbers in a line differ from run to run.
+/// Chooses where a write is cut. The random choice does not depend on the length of a line: a
+/// replay must make the same choice, although paths and numbers in a line differ from run to run.
 pub(super) fn cut(sim: &Simulation, bytes: &[u8]) -> usize {
     let lines: Vec<&[u8]> = bytes.split_inclusive(|byte| *byte == b'\n').collect();
     let (line, kind) = (sim.below(16) as usize % lines.len().max(1), sim.below(5));

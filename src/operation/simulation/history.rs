@@ -1,4 +1,5 @@
-//! The effect of a power loss on the journal, whose files are never synced.
+//! The effect of a power loss on the journal. The plugin does not sync the journal's files to disk,
+//! and no agent syncs them in the simulation.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -109,8 +110,8 @@ impl History {
                 0 | 1 => (last.clone(), &versions[..0]),
                 _ => (versions[earlier].clone(), &versions[earlier..]),
             };
-            // True for the record of an earlier ADD that a later ADD of the same container has
-            // replaced.
+            // Whether the file was absent at some time between `version` and `last`. `version` is
+            // then the record of an earlier ADD of the same container.
             let is_of_earlier = last != Version::Absent && later.contains(&Version::Absent);
             if let Version::Bytes(bytes) = &mut version
                 && choice % 2 == 1

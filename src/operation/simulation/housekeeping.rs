@@ -11,12 +11,13 @@ use super::simulated::Simulation;
 use super::workload::{Life, TROUBLED};
 use crate::cni::Verb;
 
-/// The maximum number of rounds of STATUS until no detachment is owed any more.
+/// The maximum number of rounds of STATUS until no detachment is owed any more. Also the maximum
+/// number of pauses until every process has ended.
 const MOST_ROUNDS: u32 = 60;
 /// The maximum number of GCs that may fail after the faults have ended.
 const MOST_COLLECTIONS: u32 = 5;
 
-/// Runs a whole world.
+/// Runs the simulated node until all its pods have ended, and checks that nothing is left.
 pub(super) fn run_world(sim: &Arc<Simulation>, task: TaskId) {
     let slots = sim.conditions.at_once.min(sim.conditions.pods);
     sim.world().lives = slots as usize;
@@ -47,7 +48,7 @@ pub(super) fn run_world(sim: &Arc<Simulation>, task: TaskId) {
     finish(sim, task);
 }
 
-/// Calls STATUS and GC, and changes the clock and fills the disk, until all pods have ended.
+/// Calls STATUS and GC, changes the clock, and fills the disk, until all pods have ended.
 fn keep_house(sim: &Arc<Simulation>, task: TaskId) {
     let refuses_from = sim.milliseconds(30_000);
     let refuses_until = refuses_from + sim.milliseconds(20_000);

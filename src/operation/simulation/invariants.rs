@@ -1,4 +1,4 @@
-//! What must hold at the end of a simulated world: nothing is left on the node or in the journal.
+//! Checks at the end of a simulation that nothing is left on the node or in the journal.
 
 use std::fs;
 use std::path::Path;
@@ -52,8 +52,8 @@ fn is_record(path: &Path) -> bool {
     record::next_line(&mut &bytes[..]).is_some()
 }
 
-/// The markers of owed detachments. Omits markers that a power loss has damaged. No retry reads
-/// such a marker, so only a DEL or a GC detaches the sandbox.
+/// The markers of owed detachments. Omits temporary files, and markers that a power loss has
+/// damaged. No retry reads a damaged marker, so only a DEL or a GC detaches the sandbox.
 fn owed(sim: &Simulation) -> Vec<String> {
     let mut markers = usable_files(sim, "owed");
     let world = sim.world();

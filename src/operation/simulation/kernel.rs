@@ -17,7 +17,7 @@ fn refused(errno: i32) -> KernelError {
     NetlinkError::from(cause).about("a simulated request")
 }
 
-/// The links of one network namespace. `None` means the host.
+/// The links of the network namespace `netns`, or of the host if `netns` is `None`.
 pub(super) struct Links {
     pub(super) process: Rc<Process>,
     netns: Option<String>,
@@ -41,7 +41,7 @@ impl Links {
         }
     }
 
-    /// Refuses some changes of routes, as a kernel without free memory does.
+    /// Returns an error for some changes of routes, as a kernel without free memory does.
     fn may_lack_memory(&self) -> Result<(), KernelError> {
         let sim = &self.process.sim;
         let is_calm = sim.world().is_calm;

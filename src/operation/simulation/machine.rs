@@ -19,7 +19,7 @@ use crate::machine::{Machine, Operation, Verdict};
 /// The maximum number of milliseconds by which a sleeping process wakes late.
 const LATEST: u64 = 60;
 
-/// The payload with which a killed process unwinds.
+/// The panic payload that unwinds the thread of a killed process.
 pub(super) struct Killed;
 
 /// A simulated process.
@@ -36,7 +36,7 @@ pub(super) struct Process {
     is_dead: Cell<bool>,
     /// The delegate that the process runs now.
     pub(super) delegate: RefCell<Option<Work>>,
-    /// When the first delegate of each container ran.
+    /// For each container, when this process ran its first delegate.
     pub(super) begun: RefCell<Vec<(String, Duration)>>,
     /// When the process took its first lock.
     pub(super) locked: Cell<Option<Duration>>,
@@ -175,9 +175,9 @@ impl Machine for Process {
         self.sim.time_of_day()
     }
 
-    /// Wakes the process late, as a busy machine does. This also saves time: most sleeps separate
-    /// two attempts to take a lock, and simulating such an attempt takes longer than simulating a
-    /// delegate.
+    /// Wakes the process late, as a busy machine does. This also shortens the simulation: most
+    /// sleeps are pauses between attempts to take a lock, so late waking makes such attempts rarer,
+    /// and simulating one takes longer than simulating a delegate.
     fn sleep(&self, pause: Duration) {
         self.pause(pause + self.sim.milliseconds(LATEST));
     }

@@ -1,8 +1,9 @@
-//! Broken rules: each mutant breaks one rule of the journal or of the lock. The simulation must
-//! detect each mutant.
+//! Mutants: each mutant breaks one rule of the journal or of the locks. The simulation must detect
+//! each mutant.
 //!
-//! The step `detached` has no mutant. Without it, a later DEL only repeats detachments, and CNI
-//! requires plugins to accept a repeated DEL (CNI 1.1.0 §2 DEL). The step saves these calls.
+//! The step `detached` has no mutant, because no rule depends on it: it only saves calls. Without
+//! the step, a later DEL repeats detachments, and CNI requires plugins to accept a repeated DEL
+//! (CNI 1.1.0 §2 DEL).
 
 use std::fs;
 use std::io::Write;
@@ -146,7 +147,7 @@ impl Mutant {
 const FRONT: usize = 18;
 
 /// Breaks the mutant's rule if the operation is subject to that rule. Returns the verdict on the
-/// operation, or `None` if the mutant does not decide about it.
+/// operation, or `None` if the mutant leaves the verdict to the simulated disk.
 pub(super) fn judge(process: &Process, operation: &Operation<'_>) -> Option<Verdict> {
     let mutant = process.sim.mutant?;
     let place = &process.sim.place;

@@ -1,5 +1,6 @@
-//! The directories of a simulated node, on a file system in memory. All worlds of a runner
-//! use them in turn, because building the sysfs fixture takes longer than most worlds.
+//! The directories of a simulated node, on a file system in memory if possible. A runner uses the
+//! same directories for all of its worlds (runs of the simulation), one after another, because
+//! building the sysfs fixture takes longer than most worlds.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -7,8 +7,8 @@ use super::world::{LeaseKey, PodLink, World};
 use crate::cni::{self, Verb};
 use crate::kernel::{Address, DefaultRoute, Link, VfVlan};
 
-/// The first link that bridge creates in a pod gets this index plus one. The kernel numbers the
-/// links of each namespace separately.
+/// The first link that the plugin bridge creates in a pod gets this index plus one. The kernel
+/// numbers the links of each namespace separately.
 const FIRST_LINK: u32 = 100;
 /// The gateway of every network.
 pub(super) const GATEWAY: &str = "10.1.0.1";
@@ -109,8 +109,9 @@ fn bridge_add(work: &Work, world: &mut World, part: Part) -> Result<(), cni::Err
     Ok(())
 }
 
-/// The default route that the plugin creates, if its configuration demands one. Further networks
-/// use a metric, because the kernel refuses two default routes with the same metric.
+/// Returns the default route that the plugin creates, if its configuration demands one. The routes
+/// of networks other than the cluster network have a metric, because the kernel refuses two default
+/// routes with the same metric.
 fn default_route(work: &Work, index: u32) -> Option<DefaultRoute> {
     let is_wanted = work.conf["isDefaultGateway"] == true;
     let metric = (work.network != "cluster").then_some(index);
@@ -250,11 +251,11 @@ pub(super) fn answer(work: &Work, world: &World) -> Value {
 
 /// Runs GC: frees the leases of attachments that are not in the list of valid attachments.
 ///
-/// If GC frees a lease that a pod uses, the list from Jackfield is wrong. The only exception is an
-/// ADD during the GC, because a real runtime calls none (CNI 1.1.0 §2 GC). So GC spares the leases
-/// of a sandbox whose ADD is running or has succeeded since the GC began. GC spares no lease of an
-/// older pod: Jackfield itself may attach a network to that pod during the GC, and must keep the
-/// lease.
+/// If GC frees a lease that a pod uses, the list from Jackfield is wrong. There is one exception.
+/// The simulation may run an ADD during a GC, which a real runtime does not (CNI 1.1.0 §2 GC). So
+/// GC spares the leases of a sandbox whose ADD is running or has succeeded since the GC began. GC
+/// makes no exception for an older pod. Jackfield itself may attach a network to such a pod during
+/// the GC, and must keep GC from freeing the new lease.
 pub(super) fn collect(work: &Work, world: &mut World) {
     let valid = work.conf["cni.dev/valid-attachments"].as_array();
     let valid: Vec<(&str, &str)> = valid

@@ -131,10 +131,11 @@ fn wrong_routes(sim: &Simulation, container: &str, sandbox: &Sandbox) -> Option<
     let world = sim.world();
     let view = world.sandboxes.get(container)?;
     let netns = world.netns.get(&view.netns)?;
-    // A DEL that was killed may have changed routes.
+    // Check only attached sandboxes and sandboxes whose ADD runs without a concurrent DEL. A killed
+    // DEL may have changed the routes of other sandboxes.
     let is_kept = view.attached_since.is_some() || view.is_adding && !view.is_raced;
-    // Also check that the interfaces exist: if a record cannot be removed, it remains although its
-    // sandbox is detached.
+    // Check only sandboxes whose interfaces exist. If Jackfield cannot remove a record, the record
+    // remains although its sandbox is detached.
     let links = world.links(&view.netns);
     let pairs = || header.attachments.iter().zip(&sandbox.progress);
     let mut owed = pairs().filter(|(_, progress)| progress.is_owed());

@@ -1,4 +1,4 @@
-//! What happens to a running pod: CHECK, another annotation, and disturbances from outside.
+//! What happens to a running pod: CHECK, a change of its annotation, and disturbances from outside.
 
 use std::sync::Arc;
 

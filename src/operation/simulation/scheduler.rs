@@ -28,15 +28,15 @@ struct State {
     tasks: Vec<Task>,
     /// The tasks that can run, except for the running one.
     ready: Vec<TaskId>,
-    /// When each sleeping task wakes. Also contains entries of sleeps that have ended early, which
-    /// `first_wake` drops.
+    /// When each sleeping task wakes. Also contains entries of sleeps that have ended early.
+    /// `first_wake` drops such entries.
     sleeping: BinaryHeap<Reverse<(Duration, u64, TaskId)>>,
     sleeps: u64,
     /// The tasks that must end before any other task runs.
     dying: Vec<TaskId>,
     alive: usize,
-    /// The chance, in percent, that a task continues after a step without a draw among the tasks
-    /// that are ready.
+    /// The chance, in percent, that the running task continues after a step. Otherwise the
+    /// scheduler draws one of the ready tasks or the running task.
     steadiness: u32,
     /// The virtual time that one step takes.
     step: Duration,
@@ -187,7 +187,8 @@ impl Scheduler {
         }
     }
 
-    /// Lets the scheduler choose the next task, and returns when it chooses this one again.
+    /// Lets the scheduler choose the next task. Returns when the scheduler chooses the task `id`
+    /// again.
     pub(super) fn step(&self, id: TaskId, what: u64) {
         let mut state = self.state.lock().unwrap();
         let step = state.step;

@@ -24,7 +24,7 @@ pub(super) struct Simulation {
     pub(super) scheduler: Arc<Scheduler>,
     pub(super) place: Arc<Place>,
     pub(super) conditions: Conditions,
-    /// The rule that is broken on purpose.
+    /// The rule of the journal or the lock that this simulation breaks on purpose.
     pub(super) mutant: Option<Mutant>,
     pub(super) is_verbose: bool,
     pub(super) origin: Instant,
@@ -54,7 +54,8 @@ impl Simulation {
         }
     }
 
-    /// Locks the node. The caller must not take a step while it holds the lock.
+    /// Locks the node. The caller must drop the lock before the scheduler runs another task, which
+    /// would otherwise wait for the lock forever.
     pub(super) fn world(&self) -> MutexGuard<'_, World> {
         self.world.lock().unwrap()
     }
@@ -70,7 +71,7 @@ impl Simulation {
         if change < 0 { time - by } else { time + by }
     }
 
-    /// Whether an event with this chance happens.
+    /// Draws whether an event happens that has the chance `chance` in `of`.
     pub(super) fn happens(&self, chance: u32, of: u32) -> bool {
         chance > 0 && self.scheduler.draw(|rng| rng.u32(0..of) < chance)
     }
@@ -84,7 +85,7 @@ impl Simulation {
         Duration::from_micros(self.scheduler.draw(|rng| rng.u64(1..=most * 1000)))
     }
 
-    /// Prints a line if the world is replayed.
+    /// Prints a line if `is_verbose` is set.
     pub(super) fn say(&self, line: impl FnOnce() -> String) {
         if self.is_verbose {
             let now = self.scheduler.now();

@@ -15,7 +15,7 @@ pub(super) struct VirtualFunction {
     pub(super) address: &'static str,
     home_name: &'static str,
     directory: PathBuf,
-    /// The network namespace that contains its interface. `None` means the host's.
+    /// The network namespace that contains the interface of this function. `None` means the host's.
     pub(super) place: Option<String>,
     pub(super) link: Link,
     pub(super) state: VfState,

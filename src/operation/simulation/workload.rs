@@ -17,7 +17,7 @@ const MOST_DELS: u32 = 8;
 /// CNI's code for `try again later`.
 pub(super) const AGAIN: u32 = 11;
 
-/// One task's part in the workload: one pod after another.
+/// The workload of one task, which simulates one pod after another.
 pub(super) struct Life<'a> {
     pub(super) sim: &'a Arc<Simulation>,
     pub(super) task: TaskId,
@@ -198,8 +198,9 @@ impl Life<'_> {
         false
     }
 
-    /// Checks that an ADD without faults succeeds. Does not check an ADD during which a DEL ran, or
-    /// one that requests a MAC, because the MAC may already be in use.
+    /// Checks that an ADD without faults succeeds. Does not check an ADD during which a DEL ran.
+    /// Does not check the ADD of a pod that requests a MAC either, because the MAC may already be
+    /// in use.
     fn judge_add(&self, uid: &str, container: &str, outcome: &Outcome, is_raced: bool) {
         let Outcome::Failure(code, message) = outcome else {
             return;
@@ -218,7 +219,7 @@ impl Life<'_> {
     }
 
     /// Calls DEL until it succeeds, as containerd does, and removes the network namespace. In a
-    /// world with `runtime_gives_up`, stops after two failures, not counting those with code 11.
+    /// world with `runtime_gives_up`, stops after two failures. Failures with code 11 do not count.
     fn delete_sandbox(&self, container: &str) {
         let netns = self.world(|world| world.sandboxes[container].netns.clone());
         self.view(container, |view| view.attached_since = None);

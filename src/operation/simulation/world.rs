@@ -28,8 +28,8 @@ pub(super) struct World {
     /// The running processes of Jackfield, with their tasks.
     pub(super) processes: BTreeMap<i32, TaskId>,
     pub(super) orphans: BTreeMap<i32, Orphan>,
-    /// The containers for which a delegate runs, each with the ID of the process that started the
-    /// delegate. If that process was killed, with the ID of the orphan instead.
+    /// The containers for which a delegate runs. The value is the ID of the process that started
+    /// the delegate or, if that process was killed, the ID of the orphan.
     pub(super) delegates: BTreeMap<String, i32>,
     /// When the last successful DEL of each container took the lock.
     pub(super) deleted: BTreeMap<String, Duration>,
@@ -42,7 +42,7 @@ pub(super) struct World {
     /// The files of the journal that a power loss has changed or that the disk did not remove, as
     /// `folder/name`.
     pub(super) changed_files: BTreeSet<String>,
-    /// The containers of which Jackfield has given up an attachment.
+    /// The containers that have an attachment that Jackfield has given up.
     pub(super) given_up: BTreeSet<String>,
     pub(super) boot: u32,
     /// The seconds by which the administrator has changed the time of day.
@@ -105,7 +105,8 @@ pub(super) struct SimulatedPod {
 pub(super) struct SandboxView {
     pub(super) uid: String,
     pub(super) netns: String,
-    /// When the ADD succeeded. `None` again after a DEL, a disturbance or a power loss.
+    /// When the ADD succeeded. `None` again when a DEL begins, when something other than Jackfield
+    /// changes the pod's network, and after a power loss.
     pub(super) attached_since: Option<Duration>,
     pub(super) is_adding: bool,
     /// Whether the runtime called DEL during the ADD.
@@ -114,7 +115,8 @@ pub(super) struct SandboxView {
     pub(super) is_disturbed: bool,
 }
 
-/// A delegate that outlives a killed process and holds the lock of its sandbox.
+/// A delegate that outlives the killed process that started it. If the delegate has inherited the
+/// lock of its sandbox, it holds the lock.
 pub(super) struct Orphan {
     pub(super) lock: u64,
     pub(super) _file: Option<File>,
@@ -187,7 +189,8 @@ impl World {
         name
     }
 
-    /// Removes a network namespace with its links. The kernel moves devices back to the host.
+    /// Removes a network namespace with its links. Like the kernel, moves the interfaces of virtual
+    /// functions back to the host.
     pub(super) fn remove_netns(&mut self, place: &Place, name: &str) {
         if self.netns.remove(name).is_none() {
             return;
@@ -201,8 +204,9 @@ impl World {
         }
     }
 
-    /// Moves the interface of a virtual function to the host. Returns false if another interface
-    /// has the name. For `dev%d`, chooses a free name.
+    /// Moves the interface of a virtual function to the host and gives it the name `wanted`.
+    /// Returns false if another interface has that name. If `wanted` is `dev%d`, chooses a free
+    /// name.
     pub(super) fn send_home(&mut self, index: usize, wanted: &str) -> bool {
         let is_taken = |name: &str| self.host_links().iter().any(|link| link.name == name);
         let name = match wanted {
@@ -217,7 +221,7 @@ impl World {
         true
     }
 
-    /// The links of the host's network namespace.
+    /// Returns the links of the host's network namespace.
     pub(super) fn host_links(&self) -> Vec<Link> {
         let home = self.functions.iter().filter(|it| it.place.is_none());
         let own = home.map(|it| it.link.clone());
@@ -226,7 +230,7 @@ impl World {
             .collect()
     }
 
-    /// The links of a network namespace, `lo` included.
+    /// Returns the links of a network namespace, including `lo`.
     pub(super) fn links(&self, netns: &str) -> Vec<Link> {
         let lo = Link {
             index: 1,

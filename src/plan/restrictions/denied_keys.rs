@@ -1,9 +1,9 @@
 //! Searches configurations for denied keys. A policy names a denied key by its path, such as
 //! `ipam.dataDir`.
 //!
-//! The search compares keys as Go plugins do, so that no spelling of a key gets past the policy. It
-//! does not parse numbers and strings. Otherwise a number that Jackfield cannot parse, such as
-//! `1e400`, would end the search before the search finds a denied key.
+//! The search compares keys as Go plugins do, so that no spelling of a key gets past the policy.
+//! The search does not parse numbers and strings. Otherwise it would end at a number that Jackfield
+//! cannot parse, such as `1e400`, and would miss the keys behind that number.
 
 use serde_json::value::RawValue;
 
@@ -11,7 +11,8 @@ use super::LISTS;
 use crate::cni::RawObject;
 use crate::cni::json::same_key;
 
-/// A denied key: its path in the policy, and the part of the path below the current object.
+/// A denied key: its whole path in the policy, and the rest of the path from the current object on.
+/// For example, inside `ipam` the rest of `ipam.dataDir` is `dataDir`.
 type DeniedKey<'k> = (&'k str, &'k str);
 
 /// Returns one of the denied `paths` if the object has a key at that path.
@@ -56,8 +57,8 @@ fn first_of<'k>(object: &RawObject, denied: &[DeniedKey<'k>]) -> Option<&'k str>
     })
 }
 
-/// Finds the first denied key in a value. If a value nests lists too deeply to search, it counts as
-/// having a denied key.
+/// Finds the first denied key in a value. A value with lists nested too deeply for the search
+/// counts as a value with a denied key.
 fn first_below<'k>(raw: &RawValue, denied: &[DeniedKey<'k>], lists: usize) -> Option<&'k str> {
     let (first, _) = denied.first()?;
     match raw.get().as_bytes().first() {

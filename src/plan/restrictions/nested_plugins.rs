@@ -1,4 +1,5 @@
-//! The configurations of the plugins that a plugin of a chain executes itself.
+//! Nested configurations. A plugin of a chain may execute further plugins, and its configuration
+//! then contains the configurations of these plugins.
 
 use serde_json::value::RawValue;
 
@@ -8,21 +9,24 @@ use crate::cni::json::same_key;
 /// The keys with which some plugins configure the plugins that they execute.
 const DELEGATES: [&str; 3] = ["delegate", "delegates", "plugins"];
 /// The depth to which the search follows nested lists. For example, host-local's `ranges` nest two
-/// lists. Each level parses its lists again, so a policy refuses lists that nest deeper.
+/// lists. A policy refuses lists that nest deeper, because the search parses each level of lists
+/// again.
 pub(in crate::plan) const LISTS: usize = 4;
-/// The depth to which the search follows plugins that execute other plugins. Each level parses its
-/// configurations again.
+/// The depth to which the search follows plugins that execute other plugins. The depth is limited,
+/// because the search parses each level of configurations again.
 pub(in crate::plan) const LEVELS: usize = 8;
 /// The cost of parsing one object, in addition to the length of its text, in bytes.
 const OBJECT: usize = 64;
-/// How many bytes each level may parse in addition to the length of the configuration.
+/// How many bytes the search may parse for each level, in addition to the length of the
+/// configuration.
 const SHORT: usize = 4 << 10;
 
 /// One plugin's configuration.
 pub(super) struct NestedPlugin {
     /// The configuration.
     pub(super) config: RawObject,
-    /// Whether the configuration counts as part of the configuration around it. Only `ipam` does.
+    /// Whether the configuration is an `ipam`. An `ipam` counts as part of the configuration around
+    /// it.
     pub(super) is_part: bool,
 }
 
@@ -43,9 +47,10 @@ impl NestedPlugin {
     /// The configurations of the plugins that a plugin executes itself. Most plugins have one in
     /// `ipam`; flannel has one in `delegate`.
     ///
-    /// `None` if lists nest deeper than [`LISTS`], or if there is no more `room`. The room limits
-    /// the work on objects that can be read in two ways: as one plugin, or as several plugins by
-    /// name. The number of configurations can double with each such level.
+    /// `None` if lists nest deeper than [`LISTS`], or if `below` would parse more than `room`
+    /// bytes. Subtracts the parsed bytes from `room`. An object without `type` can be read in two
+    /// ways: as one plugin, or as several plugins by name. `below` reads the object in both ways,
+    /// so each level can double the number of configurations. `room` limits this work.
     pub(super) fn below(&self, room: &mut usize) -> Option<Vec<NestedPlugin>> {
         let mut plugins = Vec::new();
         for (key, raw) in self.config.iter() {
@@ -78,9 +83,9 @@ fn is_of_delegates(key: &str) -> bool {
     DELEGATES.iter().any(|delegates| same_key(key, delegates))
 }
 
-/// Adds every object in a value and in its lists to `all`. Skips all other values, so that they
-/// cannot hide an object. Go, for example, skips `null` in a list. Returns `None` beyond the
-/// limits.
+/// Adds every object in a value and in its lists to `all`. Skips all other values and continues
+/// with the next one, because a plugin may do the same. For example, a plugin in Go skips `null` in
+/// a list. Returns `None` beyond the limits.
 fn objects(raw: &RawValue, lists: usize, room: &mut usize, all: &mut Vec<RawObject>) -> Option<()> {
     if raw.get().starts_with('{') {
         let one = serde_json::from_str(raw.get()).ok()?;

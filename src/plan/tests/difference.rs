@@ -2,8 +2,8 @@
 
 use super::*;
 
-/// The story of a pod in a cluster with four macvlan definitions: a, b, c, and s, which needs a
-/// device.
+/// The [`Story`] of a pod with this annotation, in a cluster with the macvlan definitions a, b, c
+/// and s. Only s needs a device.
 fn running(annotation: &str) -> Story {
     let story = story().macvlan("pods/a", &["mac"]).macvlan("pods/b", &[]);
     let story = story.macvlan("pods/c", &[]).macvlan("pods/s", &[]);
@@ -49,7 +49,7 @@ fn selections_are_matched_by_their_requests_and_not_by_their_position() {
         ("a,a", "a,a,a", vec![], vec!["net3 pods/a"]),
         ("a,a", "a", vec![2], vec![]),
         ("", "a", vec![], vec!["net1 pods/a"]),
-        // A new network gets the interface name that it requests, even if a removed one had it.
+        // A new network can have the interface name of a network that the change removes.
         ("a@x", "b@x", vec![1], vec!["x pods/b"]),
         ("a@x", "a@y", vec![1], vec!["y pods/a"]),
         ("a@x", "a", vec![], vec![]),
@@ -112,7 +112,7 @@ fn a_record_of_an_older_release_is_matched_by_its_requests() {
     let difference = running(after).with_inputs(|inputs| difference(inputs, &recorded, true));
     assert_eq!(difference.removed, [1]);
     assert_eq!(names(&difference.plan.attachments), ["net3 pods/a"]);
-    // The next change recognizes the kept attachment by its digest.
+    // The next change recognizes the kept attachment by this digest of its selection.
     let [(kept, digest)] = difference.kept.as_slice() else {
         panic!("{:?}", difference.kept);
     };
@@ -141,7 +141,7 @@ fn a_new_network_gets_a_device_that_no_attachment_uses() {
         device(&two.plan.attachments[0]).as_deref(),
         Some("0000:01:10.1")
     );
-    // The device of a network that is detached is free again.
+    // A new network can get the device of a network that the same change detaches.
     let moved = compare(&recorded, &running("a,s@y"));
     assert_eq!(moved.removed, [1]);
     assert_eq!(

@@ -6,7 +6,7 @@ use crate::cni::{self, InvalidValue, JsonError, NameError, NetworkConfigError};
 /// What is wrong with the node configuration.
 #[derive(Debug, thiserror::Error)]
 pub enum NodeConfigError {
-    /// Jackfield supports none of the versions.
+    /// Jackfield supports none of the CNI versions that the configuration names.
     #[error(transparent)]
     Version(cni::VersionError),
     /// `cniVersion` is not a string.
@@ -28,7 +28,7 @@ pub enum NodeConfigError {
     Value {
         /// The path of the key, including the keys of the enclosing objects.
         key: String,
-        /// The value, shortened. For a list of too many networks, only their number.
+        /// The value, shortened. A list of too many networks is shortened to their number.
         value: String,
         /// What is wrong.
         #[source]

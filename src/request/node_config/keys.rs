@@ -1,4 +1,5 @@
-//! Reads the keys of an object. The case of a key does not matter. Each value must be valid.
+//! Reads the keys of an object in the node configuration. The case of a key does not matter. An
+//! invalid value is an error.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -11,8 +12,8 @@ use super::{NodeConfigError, ValueError};
 use crate::cni::json::{excerpt, folded};
 use crate::cni::{InvalidValue, RawObject};
 
-/// An object of the configuration. Records each key that the caller reads. Every other key is
-/// unknown.
+/// An object of the configuration. Remembers which keys the caller has read. All other keys of the
+/// object count as unknown.
 pub(in crate::request) struct Keys<'a> {
     object: &'a RawObject,
     /// The path of the object; empty for the configuration itself.

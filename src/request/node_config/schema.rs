@@ -26,7 +26,7 @@ pub const MULTUS_ONLY: [&str; 2] = ["retryDeleteOnError", "socketDir"];
 /// The largest number of warnings that name a key.
 const MOST_WARNINGS: usize = 32;
 
-/// The keys that [`NodeConfig::parse`] reads, except `cniVersion` and `cniVersions`.
+/// Returns the keys that [`NodeConfig::parse`] reads, except `cniVersion` and `cniVersions`.
 pub fn keys() -> Vec<String> {
     let smallest = br#"{"name": "n", "clusterNetwork": "n"}"#;
     let smallest = RawObject::parse(smallest).unwrap_or_default();

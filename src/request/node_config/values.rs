@@ -14,7 +14,8 @@ use crate::npwg::object_ref::is_label;
 pub(super) const MAX_DEFAULT_NETWORKS: usize = 32;
 
 impl<'a> Keys<'a> {
-    /// The cluster network, and the further elements of `delegates`.
+    /// Returns the cluster network, which is `clusterNetwork` or the first element of `delegates`.
+    /// Also returns the other elements of `delegates`.
     pub(super) fn cluster_network(
         &self,
     ) -> Result<(ClusterNetwork, Vec<Box<RawValue>>), NodeConfigError> {

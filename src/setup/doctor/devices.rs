@@ -22,8 +22,8 @@ const RDMA_MODE: &str = "module/ib_core/parameters/netns_mode";
 /// The pod and the resource in a test request to kubelet. Neither exists, so the answer is short.
 const NO_POD: (&str, &str, &str) = ("jackfield", "doctor", "jackfield.io/none");
 
-/// Checks devices. Requires kubelet's socket only if a network may use devices, and RDMA only if a
-/// network uses the plugin `rdma`.
+/// Checks devices. Checks kubelet's socket only if a network may use devices, and the RDMA mode
+/// only if a network uses the plugin `rdma`.
 pub(super) fn look(context: &Context<'_>, networks: &[Examined], mut findings: Findings<'_>) {
     let with_devices = networks.iter().filter(|network| network.resource.is_some());
     let with_devices = with_devices.count();
@@ -40,7 +40,7 @@ pub(super) fn look(context: &Context<'_>, networks: &[Examined], mut findings: F
     findings.fine(format!("{with_devices} networks use devices"));
 }
 
-/// Finds virtual functions that no pod can use, although the device plugin still gives them to
+/// Finds virtual functions that no pod can use, although the device plugin may still give them to
 /// pods.
 fn orphaned(context: &Context<'_>, findings: &mut Findings<'_>) {
     let root = &context.request.config.sysfs_root;

@@ -1,5 +1,5 @@
 //! Checks the installation: whether the files exist and are unchanged, and whether our
-//! configuration comes first.
+//! configuration is the first in the runtime's directory.
 
 use std::os::unix::fs::MetadataExt;
 
@@ -47,8 +47,9 @@ pub(super) fn look(options: &Options, mut findings: Findings<'_>) {
     findings.fine(format!("{}, {by}, first in {dir}", binary.display()));
 }
 
-/// Checks whether our configuration comes first and is as the installer would write it, and whether
-/// there is a cluster network. Reports a configuration of Multus that the runtime does not use.
+/// Checks whether our configuration is the first in the runtime's directory, whether its content is
+/// what the installer would write, and whether there is a cluster network. Also reports a
+/// configuration of Multus that the runtime does not use.
 fn directories(paths: &HostPaths, manifest: Option<&Manifest>, findings: &mut Findings<'_>) {
     let dir = paths.conf_dir.display();
     let directories = match NodeDirectories::look(paths, manifest) {

@@ -76,8 +76,9 @@ pub(super) fn look(
     findings.fine(format!("{count} sandboxes on record in {dir}"));
 }
 
-/// Reports the sandboxes of earlier boots that owe no detachment. If there are two or more, reports
-/// them in one finding, because the runtime usually sends their DELs within minutes.
+/// Reports the sandboxes of earlier boots, except those whose detachment has failed. If there are
+/// two or more, reports them in one finding, because the runtime usually sends their DELs within
+/// minutes.
 fn rebooted(
     context: &Context<'_>,
     conf: &Path,
@@ -116,7 +117,7 @@ fn rebooted(
 fn examine(context: &Context<'_>, conf: &Path, record: &Surveyed, findings: &mut Findings<'_>) {
     let header = &record.sandbox.header;
     let about = about(header);
-    // The check of owed detachments reports a sandbox whose DEL has failed.
+    // If the detachment has failed, the check of owed detachments reports the sandbox.
     if context.host.journal.owed(&header.key()).is_some() {
         return;
     }

@@ -1,4 +1,4 @@
-//! Checks Multus' cache. Jackfield needs it to detach pods that Multus attached.
+//! Checks Multus' cache. Jackfield needs the cache to detach pods that Multus attached.
 
 use super::Findings;
 use crate::cni::InterfaceName;

@@ -8,7 +8,7 @@ use crate::npwg::ObjectRef;
 use crate::operation::Context;
 use crate::operation::examine::{Examined, every_network};
 
-/// Checks the administrator's networks and all definitions.
+/// Checks the networks that the node configuration names, and the definitions in `census`.
 pub(super) fn look(
     context: &Context<'_>,
     census: Option<&Census>,

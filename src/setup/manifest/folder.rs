@@ -13,8 +13,8 @@ pub(in crate::setup) const FOLDER: &str = ".jackfield";
 const LOCK: &str = "lock";
 
 /// Refuses a folder that has no manifest but contains the only copy of a file, because only the
-/// manifest had the path of that file. Accepts copies of files that are still in place, because an
-/// installation that was interrupted early leaves such copies.
+/// manifest had the original path of that file. Accepts a copy if the original file is still in
+/// place, because an installation that was interrupted early leaves such copies.
 pub(super) fn refuse_lost_copies(paths: &HostPaths) -> Result<(), SetupError> {
     let folder = folder(paths);
     let before = folder.join(BEFORE);

@@ -8,8 +8,8 @@ use crate::setup::directory::Kind;
 use crate::setup::manifest::Manifest;
 use crate::setup::problem::Drift;
 
-/// Finds the first difference between the runtime's directory and the plan, which has our
-/// configuration `conf` in the file `name`.
+/// Finds the first difference between the runtime's directory and the plan. According to the plan,
+/// the file `name` contains Jackfield's configuration `conf`.
 pub(super) fn find(
     manifest: Option<&Manifest>,
     directories: &NodeDirectories,

@@ -10,8 +10,9 @@ use crate::setup::directory::{self, NAMES};
 use crate::setup::problem::NoNetwork;
 use crate::setup::{HostPaths, NAME, SetupError};
 
-/// Reads the network from the file that `clusterNetwork` names. Returns `None` if the key does not
-/// name a file that this process can see.
+/// Reads the network from the file that `clusterNetwork` names. Returns `None` if the key is absent
+/// or names something other than a file, such as a directory. Also returns `None` for a file in a
+/// directory that this process cannot see.
 ///
 /// # Errors
 /// [`NoNetwork::Named`] if the file contains no usable network. With this file, every pod would
@@ -36,7 +37,8 @@ pub(super) fn network(
         .map_err(|cause| NoNetwork::Named { file: named, cause })
 }
 
-/// Refuses a cluster network that is Jackfield itself, because Jackfield would then call itself.
+/// Refuses a configuration whose cluster network is Jackfield itself, because Jackfield would then
+/// call itself.
 pub(super) fn not_ourselves(conf: &OurConf, paths: &HostPaths) -> Result<(), SetupError> {
     let stdin = conf.on_stdin();
     let is_ours = |object: &RawObject| {

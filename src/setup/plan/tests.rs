@@ -68,7 +68,7 @@ fn our_file_gets_a_name_that_sorts_first() {
         SetupError::NotFirst(file) => assert_eq!(file, Path::new("/!a.conf")),
         error => panic!("{error}"),
     }
-    // Another program added a file that sorts before ours.
+    // Another program added a file that sorts before Jackfield's file.
     let ours = ours("/10-b.conf");
     let files = [("00-a.conf", BRIDGE), ("00-jackfield.conflist", &ours)];
     let plan = ready(&files, Some("00-jackfield.conflist"));
@@ -130,7 +130,7 @@ fn the_installer_waits_for_the_file_of_the_cluster_network() {
         ("/20-c.conf", BRIDGE, Some(&is_missing)),
         ("/10-b.conf", "{", Some(&is_invalid)),
         ("/10-b.conf", BRIDGE, None),
-        // This name is not a path of a file.
+        // `main` is the name of a network and not a path, so the installer reads no file.
         ("main", BRIDGE, None),
     ];
     for (network, text, is_expected) in cases {

@@ -1,6 +1,6 @@
-//! Converts Multus' configuration to ours. Keeps keys that mean the same to Multus and Jackfield,
-//! and drops keys that only Multus' own processes use. If a default of Multus differs from ours,
-//! adds the key with Multus' default.
+//! Converts Multus' configuration to a configuration of Jackfield. Keeps keys that mean the same to
+//! Multus and Jackfield, and drops keys that only Multus' own processes use. If the default of a
+//! missing key differs between Multus and Jackfield, adds the key with Multus' default.
 
 use std::path::Path;
 
@@ -43,7 +43,8 @@ const PATHS: [&str; 7] = [
 /// Where the manifests of Multus' daemon mount the host's directories.
 const HOST: [&str; 2] = ["/host", "/hostroot"];
 
-/// Makes our configuration from the configurations of Multus and its daemon, with remarks.
+/// Makes Jackfield's configuration from the configuration of Multus and the configuration of
+/// Multus' daemon. Also returns remarks about the conversion.
 ///
 /// # Errors
 /// [`MultusConfError::Json`] and [`MultusConfError::NotFirstPlugin`].
@@ -89,7 +90,8 @@ pub(super) fn convert(
     Ok((list, remarks))
 }
 
-/// Splits a list into the keys of the list, the keys of Multus, and the plugins after Multus.
+/// Splits a list of plugins into the keys of the list, the keys of the plugin Multus, and the
+/// plugins after Multus. A configuration without a list has only the keys of Multus.
 fn parts(conf: &RawObject) -> Result<(RawObject, RawObject, Vec<RawObject>), MultusConfError> {
     let plugins: Option<Vec<RawObject>> = conf.read("plugins")?;
     let Some(plugins) = plugins else {
@@ -109,8 +111,8 @@ fn is(key: &str, known: &[impl AsRef<str>]) -> bool {
     known.any(|known| known.as_ref().eq_ignore_ascii_case(key))
 }
 
-/// Drops a log level that neither Multus nor Jackfield supports. Multus only logs that it does not
-/// know the level.
+/// Drops an unknown log level, because Jackfield would refuse it. Multus accepts such a level and
+/// only logs a line about it.
 fn log_level(ours: &mut RawObject, remarks: &mut Vec<TakeoverRemark>) {
     let Some(level) = ours.value_as::<String>("logLevel") else {
         return;
@@ -121,7 +123,7 @@ fn log_level(ours: &mut RawObject, remarks: &mut Vec<TakeoverRemark>) {
     }
 }
 
-/// Converts a path to the host's path. A path that exists on the host needs no conversion.
+/// Converts the path at `key` to a path of the host. A path that exists on the host stays as it is.
 fn on_host(paths: &HostPaths, ours: &mut RawObject, key: &str, chroot: Option<&str>) {
     let Some(path) = ours.value_as::<String>(key) else {
         return;
@@ -159,7 +161,7 @@ fn named(ours: &RawObject) -> Option<String> {
 
 /// Removes `clusterNetwork` if it names the first network of the runtime's directory. Without the
 /// key, Jackfield uses whichever network is first, as Multus does. Keeps the key if the cluster
-/// network's file is in a different directory.
+/// network's file is not in the runtime's directory.
 fn follow(ours: &mut RawObject, runtime: &Directory, paths: &HostPaths) {
     let named = named(ours);
     let Ok((first, _)) = runtime.cluster_network() else {

@@ -125,8 +125,8 @@ pub fn rehearse(
 }
 
 /// Returns every reason why this pod's ADD would fail. An invalid annotation counts as a failure
-/// even if Jackfield would ignore it. Multus refuses a pod with an invalid annotation, but
-/// Jackfield would start the pod without its networks.
+/// even with `"invalidAnnotation": "ignore"`. Jackfield would then start the pod without the
+/// annotation's networks, whereas Multus refuses the pod.
 fn of_pod(
     host: &Host<'_>,
     paths: &HostPaths,
@@ -140,7 +140,7 @@ fn of_pod(
     Ok(problems.map(Failure::Plan).collect())
 }
 
-/// Makes the request that the runtime would make.
+/// Makes the request that the runtime would make for the pod's ADD.
 fn add(
     paths: &HostPaths,
     stdin: &RawObject,
@@ -169,8 +169,8 @@ fn add(
 }
 
 /// Converts the host's paths in a request to paths of this process, because a container has the
-/// host's directories at other paths. Drops the readiness indicator, because it says nothing about
-/// a single pod.
+/// host's directories at other paths. Removes the path of the readiness indicator file from the
+/// request, because this file says nothing about a single pod.
 fn in_this_process(paths: &HostPaths, mut request: Request) -> Request {
     let node = &mut request.config;
     node.readiness_indicator = None;
@@ -185,7 +185,8 @@ fn in_this_process(paths: &HostPaths, mut request: Request) -> Request {
     {
         *name = paths.here(name.as_ref()).display().to_string();
     }
-    // A socket may be mounted in the container at the path that it has on the host.
+    // Inside a container, a socket may be mounted at the path that it has on the host. So this
+    // closure converts a path only if the converted path exists.
     let below_its_root = |path: &mut PathBuf| {
         let there = paths.here(path);
         if there.exists() {

@@ -20,7 +20,7 @@ const LIMIT: Duration = Duration::from_secs(3600);
 
 /// Refuses an uninstall while records are damaged, unless `force` is set. Only the DEL of a
 /// damaged record's pod can find out what the record contained. Some runtimes send this DEL to
-/// Jackfield only while our configuration is installed.
+/// Jackfield only while Jackfield's configuration is installed.
 pub(super) fn refuse_damaged_records(
     paths: &HostPaths,
     force: bool,
@@ -101,7 +101,7 @@ pub(super) fn clear(
     Ok(())
 }
 
-/// Our configuration without any keys from the administrator.
+/// Jackfield's configuration without any keys from the administrator.
 fn default_conf(paths: &HostPaths) -> RawObject {
     let conf = OurConf::from_template(&RawObject::new());
     conf.in_front_of(&paths.cluster_conf_dir).on_stdin()

@@ -1,5 +1,5 @@
-//! The kinds of findings. Each message has a remedy, and the expected and the found value if the
-//! finding has values.
+//! The kinds of findings. Each message contains a remedy. If the finding has values, the message
+//! also contains the expected and the found value.
 
 use device_info::Guid;
 use ipnet::IpNet;
@@ -191,8 +191,8 @@ pub enum Mismatch {
          (accept_dad)"
     )]
     Tentative(IpNet),
-    /// The kernel cannot finish the duplicate check of the address, since the interface has no
-    /// carrier.
+    /// The kernel cannot finish the duplicate check of the address, since the interface is down or
+    /// has no carrier.
     #[error(
         "IP address {0} cannot be checked for duplicates without a carrier; check cable, switch and \
          peer"
@@ -204,7 +204,8 @@ pub enum Mismatch {
          absolute path of a socket"
     )]
     Socket(String),
-    /// This interface has enslaved the attachment's interface, but is not allowed to.
+    /// This interface has enslaved the attachment's interface. Only the interface of a later
+    /// attachment may do so.
     #[error(
         "it is enslaved to {0:?}, which is not the interface of a later attachment of this pod; \
          release it"

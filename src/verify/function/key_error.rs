@@ -1,4 +1,4 @@
-//! Errors for values that an SR-IOV plugin would misread.
+//! Errors for values that an SR-IOV plugin would refuse or misread.
 
 use thiserror::Error;
 
@@ -30,31 +30,31 @@ impl FunctionConfigError {
 /// What is wrong with a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub(super) enum Problem {
-    /// It is not a string.
+    /// The value is not a string.
     #[error("it is not a string")]
     NotText,
-    /// It is not a whole number in the key's range.
+    /// The value is not a whole number in the key's range.
     #[error("it is not a number in range")]
     NotInRange,
-    /// It is not a hardware address that an interface can have.
+    /// The value is not a hardware address that an interface can have.
     #[error("an interface cannot have such an address")]
     Mac,
-    /// It is not a GUID that a port can have.
+    /// The value is not a GUID that a port can have.
     #[error("a port cannot have such a GUID")]
     Guid,
-    /// sriov-cni reads every value except `on` as off.
+    /// The value is neither `on` nor `off`. sriov-cni would read it as `off`.
     #[error("sriov-cni reads every value except \"on\" as \"off\"")]
     Switch,
-    /// There is no such link state.
+    /// The value is not the name of a link state.
     #[error("there is no such state")]
     LinkState,
-    /// There is no such VLAN protocol.
+    /// The value is not the name of a VLAN protocol.
     #[error("there is no such protocol")]
     VlanProtocol,
-    /// The key needs a VLAN.
+    /// The key needs a VLAN, but the configuration sets none.
     #[error("there is no VLAN")]
     NoVlan,
-    /// The minimum rate is above this maximum rate.
+    /// The value is a minimum rate above this maximum rate.
     #[error("max_tx_rate is {0}")]
     AboveMaximum(u32),
 }

@@ -83,8 +83,8 @@ fn parsed<T: FromStr + ToString>(
     let Some(text) = text(plugin, key)? else {
         return Ok(None);
     };
-    // The plugins compare this text with the kernel's text, which has colons. Only a pod's request
-    // may have dashes or dots.
+    // The plugins compare this text with the kernel's text, which has colons. Jackfield rewrites
+    // dashes and dots only in a pod's request.
     match text.parse::<T>() {
         Ok(value) if !text.contains(['-', '.']) => Ok(Some(value.to_string())),
         _ => Err(FunctionConfigError::new(plugin, key, problem)),
@@ -110,8 +110,8 @@ fn rate(plugin: &PluginConfig, key: &'static str) -> Read<u32> {
     number(plugin, key, 0..=u32::MAX)
 }
 
-/// Reads the VLAN, its priority and its protocol. If the definition sets no VLAN,
-/// refuses a priority or a protocol that needs one.
+/// Reads the VLAN, its priority and its protocol. Without the key `vlan`, refuses every priority
+/// and every protocol. With VLAN 0, accepts only priority 0 and the protocol 802.1q.
 fn vlan(plugin: &PluginConfig) -> Read<VfVlan> {
     let id = number(plugin, "vlan", VLANS)?;
     let qos = number(plugin, "vlanQoS", PRIORITIES)?;

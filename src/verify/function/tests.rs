@@ -1,4 +1,4 @@
-//! Settings that a physical function reports, compared with the keys of a definition.
+//! Compares the settings that a physical function reports with the keys of a definition.
 
 use super::*;
 use crate::kernel::{VfRates, VfVlan};

@@ -1,4 +1,4 @@
-//! Checks the IP addresses and their duplicate detection.
+//! Checks an interface's IP addresses, and whether duplicate address detection accepted them.
 
 use std::collections::HashSet;
 use std::net::IpAddr;
@@ -60,7 +60,8 @@ impl Judgement<'_> {
 /// How many addresses a finding lists. A pod may have thousands.
 const LISTED: usize = 16;
 
-/// The addresses of an interface: all of them for comparison, the first ones for messages.
+/// The addresses of an interface. `all` and `hosts` are for comparisons, and `listed` has the first
+/// addresses for messages.
 pub(super) struct AddressSet {
     all: HashSet<IpNet>,
     hosts: HashSet<IpAddr>,

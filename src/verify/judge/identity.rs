@@ -94,7 +94,8 @@ impl Judgement<'_> {
         }
     }
 
-    /// Judges the request by the delegate's result alone. NPWG 1.0 §4.1.2.1.4.2 requires no more.
+    /// Judges an attachment without an interface by the delegate's result alone. NPWG 1.0
+    /// §4.1.2.1.4.2 requires no more.
     pub(super) fn answer_alone(&mut self) {
         let answered = self.answered_mac().map(hardware::octets);
         match (self.intended.requested.mac, answered) {

@@ -55,7 +55,7 @@ impl Asked {
         }
     }
 
-    /// No request, and this result of the delegate.
+    /// Returns a case without a request, in which the delegate returned `answer`.
     fn nothing(answer: &str) -> Self {
         Self::default().answered(answer)
     }
@@ -152,7 +152,8 @@ fn answer(interface: &str, ips: &str) -> String {
     )
 }
 
-/// Compares weights and parts of the texts. Every text is one line and names the interface.
+/// Compares each finding with the expected weight and the expected part of its text. Checks that
+/// each text is one line that begins with the interface.
 fn expect(asked: &Asked, observed: &Observed, expected: &[(Weight, &str)]) {
     let findings = asked.judge(observed);
     let lines: Vec<_> = findings.iter().map(ToString::to_string).collect();

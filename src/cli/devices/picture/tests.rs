@@ -257,7 +257,8 @@ fn a_picture_shows_the_product_name_of_each_function() {
     assert!(marks.contains("&lt;M&gt; &amp; Company"), "{marks}");
 }
 
-/// With `JACKFIELD_PICTURES=DIR`, saves a picture of each node in `DIR`, to show a change of style.
+/// With `JACKFIELD_PICTURES=DIR`, saves a picture of each node in `DIR`, so that a developer can
+/// look at them.
 #[test]
 fn the_pictures_can_be_saved() {
     let Some(directory) = std::env::var_os("JACKFIELD_PICTURES") else {

@@ -64,8 +64,8 @@ fn answer(server: &Arc<ServerConfig>, tcp: TcpStream) -> std::io::Result<()> {
     )
 }
 
-/// Writes a kubeconfig with the settings of `cluster` and `user`. Also writes the files that these
-/// settings may name.
+/// Writes a kubeconfig with the settings of `cluster` and `user`. Also writes the certificates and
+/// the key, so that the settings can name their files.
 fn kubeconfig(dir: &Path, cluster: &Value, user: &Value) -> PathBuf {
     for (name, pem) in [
         ("ca.crt", CA),
@@ -127,7 +127,7 @@ fn a_server_without_the_expected_certificate_is_refused() {
             json!({"certificate-authority-data": base64(OTHER), "tls-server-name": name}),
             "UnknownIssuer",
         ),
-        // The node may have no certificate authorities at all.
+        // The exact error differs on a node that has no certificate authorities at all.
         (json!({"tls-server-name": name}), "certificate"),
     ] {
         let error = ask(cluster, &json!({})).unwrap_err();

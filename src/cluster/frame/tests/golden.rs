@@ -1,4 +1,5 @@
-//! Tests the JSON of each message in this release and in the previous release.
+//! Tests that the JSON of each message has not changed, and that this release can read the messages
+//! of the previous release.
 
 use std::collections::BTreeMap;
 

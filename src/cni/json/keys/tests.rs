@@ -38,7 +38,7 @@ fn a_repeated_key_is_refused_in_every_spelling_and_depth() {
         assert_eq!(refused(text), key, "{text}");
         assert_eq!(found.is_ok(), key.is_empty() && !text.contains("\"\":"));
     }
-    // Go reads both halves as U+FFFD.
+    // Go decodes each unpaired surrogate as U+FFFD, so it would treat both keys as the same key.
     let halves = refused(r#"{"\ud800":1,"\udfff":2}"#);
     assert!(halves.starts_with("invalid JSON"), "{halves}");
 }

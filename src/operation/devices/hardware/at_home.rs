@@ -38,8 +38,8 @@ impl Hardware<'_> {
         Ok(())
     }
 
-    /// Checks that the device is a virtual function if the attachment has an SR-IOV plugin, because
-    /// that plugin configures the device through its physical function.
+    /// If the attachment has an SR-IOV plugin, checks that the device is a virtual function. An
+    /// SR-IOV plugin configures a virtual function through its physical function.
     fn is_virtual(
         &self,
         attachment: &Attachment,
@@ -72,8 +72,10 @@ impl Hardware<'_> {
     }
 
     /// Checks that the interface of a VF with a kernel driver is in the host's network namespace.
-    /// For an SR-IOV plugin, waits up to [`COMES_HOME_WITHIN`] for the interface. For other
-    /// plugins, refuses the VF only if its interface is in another network namespace.
+    /// Refuses the VF if the interface is in another network namespace. If the interface is in no
+    /// known namespace, accepts the VF for an attachment without an SR-IOV plugin. For an
+    /// attachment with an SR-IOV plugin, waits up to [`COMES_HOME_WITHIN`] for the interface, then
+    /// refuses the VF. A VF with a vDPA device needs no interface.
     fn is_at_home(&self, attachment: &Attachment, state: &DeviceState) -> Result<(), Reason> {
         let driver = state.driver.as_deref();
         let Some(driver) = driver.filter(|driver| creates_interfaces(driver)) else {

@@ -19,7 +19,7 @@ use crate::operation::Failure;
 use crate::plan::{Attachment, Reason};
 
 /// Why Jackfield cannot publish the device-info of a device: the file cannot be read, its content
-/// contradicts the hardware, or the socket in it is missing.
+/// contradicts the hardware, or the socket that the content names is missing.
 pub type InfoFileError = Box<dyn Error + Send + Sync>;
 
 /// What Jackfield knows about an attachment's device after the plugins have run.
@@ -32,16 +32,16 @@ pub(in crate::operation) struct Told {
 }
 
 impl Hardware<'_> {
-    /// Checks that the device-info of the device plugin does not contradict the hardware.
+    /// Checks that the device-info that the device plugin wrote does not contradict the hardware.
     pub(super) fn check_device_plugin(&self, device: &AllocatedDevice) -> Result<(), Reason> {
         let given = self.device_plugins_file(device)?;
         let completed = self.completed(given, Some(device)).map(drop);
         completed.map_err(|error| Reason::DeviceInfo(SharedError::new(error)))
     }
 
-    /// Returns the device-info for the plugins: the content of the device plugin's file, without
-    /// additions, because DEVINFO 1.1.0 §5.1.2 forbids additions before the plugins have run. If
-    /// there is no such file, builds the device-info from the hardware.
+    /// Returns the device-info for the plugins. If the device plugin wrote a file, this is the
+    /// content of that file. Jackfield adds nothing, because DEVINFO 1.1.0 §5.1.2 forbids additions
+    /// before the plugins have run. If there is no file, builds the device-info from the hardware.
     fn for_plugins(&self, device: &AllocatedDevice) -> Result<Option<DeviceInfo>, Reason> {
         let given = self.device_plugins_file(device)?;
         let info = match given {
@@ -78,7 +78,8 @@ impl Hardware<'_> {
     }
 
     /// Writes the device-info right before the plugins run, to the path that Jackfield passes to
-    /// them. Some plugins fail if there is no file at that path (DEVINFO 1.1.0 §4.2.1, §5.1.1).
+    /// them. Some plugins fail if this file is missing (DEVINFO 1.1.0 §4.2.1, §5.1.1). If the
+    /// attachment has no device-info, removes any file at the path instead.
     pub(in crate::operation) fn write_file(&self, attachment: &Attachment) -> Result<(), Failure> {
         let failed = |cause| Failure::DeviceFile(attachment.place(), Box::new(cause));
         let Some((files, name)) = file_of(attachment).map_err(failed)? else {
@@ -91,7 +92,7 @@ impl Hardware<'_> {
         let info = info.map_err(|reason| attachment.problem(reason))?;
         match info {
             Some(info) => files.write_cni(&name, &info),
-            // Remove a stale file, which a crash may have left at this path.
+            // A crash during an earlier ADD may have left a file at this path.
             None => files.prepare_cni().and_then(|()| files.remove_cni(&name)),
         }
         .map_err(failed)
@@ -106,9 +107,9 @@ impl Hardware<'_> {
         removed.map_err(|cause| Failure::DeviceFile(attachment.place(), Box::new(cause)))
     }
 
-    /// Reads the attachment's device-info file, completes it with facts about the hardware and
-    /// checks it against them. Jackfield may publish only this completed device-info (DEVINFO 1.1.0
-    /// §6.1.1).
+    /// Reads the attachment's device-info file. Completes the content with facts about the
+    /// hardware, and checks that the content does not contradict these facts. Jackfield may publish
+    /// only the completed device-info (DEVINFO 1.1.0 §6.1.1).
     pub(in crate::operation) fn told(&self, attachment: &Attachment) -> Result<Told, Failure> {
         self.read_info(attachment)
             .map_err(|cause| Failure::DeviceInfo(attachment.place(), cause))

@@ -1,6 +1,9 @@
-//! Refuses some devices although kubelet allocated them to the pod: the node's own uplink, a
-//! function in an IOMMU group that the kernel or another pod also uses, and an RDMA device that a
-//! plugin would move while the kernel shares RDMA devices among all network namespaces.
+//! Refuses a pod's device in these cases, although kubelet allocated the device to the pod:
+//!
+//! - The device is the node's own uplink.
+//! - The kernel or another pod uses another function of the device's IOMMU group.
+//! - A plugin would move an RDMA device into the pod, but the kernel shares RDMA devices among all
+//!   network namespaces.
 
 use device_info::{PciAddress, PciFunction};
 
@@ -31,8 +34,8 @@ impl Hardware<'_> {
     ///
     /// # Errors
     /// A reason with the device or plugin, the file or interface that shows the problem, and the
-    /// remedy. If Jackfield cannot read a fact, it does not refuse the device, because it verifies
-    /// the device after attaching it.
+    /// remedy. If Jackfield cannot read what a check needs, the check succeeds, because Jackfield
+    /// verifies the device after attaching it.
     pub(in crate::operation) fn can_be_given(
         &self,
         attachment: &Attachment,
@@ -59,8 +62,8 @@ impl Hardware<'_> {
         shared.map_or(Ok(()), |problem| Err(problem.into()))
     }
 
-    /// Returns a problem if another function of this function's IOMMU group is in use, so that a
-    /// user-space program cannot open this function.
+    /// Returns a problem if another function of the same IOMMU group is in use. The user-space
+    /// program of the pod could then not open `function`.
     fn shares_group(
         &self,
         device: &AllocatedDevice,
@@ -104,8 +107,8 @@ impl Hardware<'_> {
         None
     }
 
-    /// Checks that ib_core is in exclusive mode if a plugin moves RDMA devices, because ib_core
-    /// refuses to move RDMA devices in shared mode.
+    /// If a plugin moves RDMA devices, checks that ib_core is not in shared mode. In shared mode,
+    /// ib_core refuses to move RDMA devices.
     fn rdma_mode(&self, attachment: &Attachment) -> Result<(), Reason> {
         let mover = attachment.config.plugins().iter().find(|plugin| {
             let isolates = || plugin.body().read::<bool>("rdmaIsolation").ok().flatten();

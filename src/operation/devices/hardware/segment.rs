@@ -7,8 +7,8 @@ use device_info::{Device, PciAddress};
 use super::Hardware;
 use crate::plan::{Attachment, Segment, Uplink};
 
-/// The file that lists the IPv4 routes of this network namespace below a line of headings. Each
-/// route's line begins with the interface of the route.
+/// The file with the IPv4 routes of this network namespace. The first line has headings. Each
+/// further line is a route, and begins with the name of the route's interface.
 const ROUTES: &str = "/proc/self/net/route";
 
 impl Hardware<'_> {

@@ -22,7 +22,7 @@ pub(in crate::operation) struct States {
     pub(in crate::operation) unreadable: BTreeMap<PciAddress, Arc<FunctionError>>,
 }
 
-/// A physical function does not report the settings of its VFs.
+/// The kernel returned an error when Jackfield asked for the VFs of a physical function.
 #[derive(Debug, thiserror::Error)]
 #[error("physical function {physical}: {cause}")]
 pub struct FunctionError {

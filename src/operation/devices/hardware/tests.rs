@@ -1,5 +1,5 @@
-//! Finds the devices behind interfaces and inspects devices, in sysfs trees of real and invented
-//! machines.
+//! Tests on sysfs trees from `fixtures`: which devices Jackfield finds behind an interface, and
+//! which problems it finds with a device.
 
 use std::path::Path;
 
@@ -19,7 +19,7 @@ pub(in crate::operation) fn node(dir: &Path) -> NodeConfig {
     NodeConfig::parse(&RawObject::parse(conf.to_string().as_bytes()).unwrap()).unwrap()
 }
 
-/// Returns the device names of a link with this parent on the machine `capture`.
+/// Builds the machine `capture`, and returns the device names of a link with this parent.
 fn names(capture: &Capture, bus: &str, parent: &str) -> Vec<String> {
     let link = Link {
         index: 2,
@@ -30,7 +30,7 @@ fn names(capture: &Capture, bus: &str, parent: &str) -> Vec<String> {
     names_of(capture, vec![link])
 }
 
-/// Returns the device names of the first link of a pod.
+/// Builds the machine `capture`, and returns the device names of the first link in `pod`.
 fn names_of(capture: &Capture, pod: Vec<Link>) -> Vec<String> {
     let dir = tempfile::tempdir().unwrap();
     capture.build(dir.path()).unwrap();

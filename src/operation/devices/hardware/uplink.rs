@@ -1,6 +1,6 @@
 //! Finds the node's own uplinks, and refuses configurations with a key that would move an uplink
 //! into a pod. An uplink is an interface with a default route or an address of the node, or an
-//! interface below one of them.
+//! interface below such an interface. For example, the members of a bond are below the bond.
 
 mod named;
 
@@ -22,7 +22,7 @@ const OPENVSWITCH: &str = "openvswitch";
 const LONGEST_NAME: usize = 127;
 /// The buses on which plugins look up a device by name.
 const BUSES: [&str; 3] = ["pci", "auxiliary", "virtio"];
-/// Kinds of links that report their peer as their lower link.
+/// Kinds of links that report their peer as their lower link, although the peer is not below them.
 const PAIRS: [&str; 3] = ["veth", "netkit", "vxcan"];
 
 /// The links of the host, and the host's uplinks. Both are read on first use.
@@ -111,8 +111,8 @@ fn uplinks(links: &mut dyn DeviceLinks) -> Result<Vec<(Link, String)>, KernelErr
             below.extend(members.remove(&index).unwrap_or_default());
         }
         if kind == OPENVSWITCH {
-            // In Open vSwitch, the ports of all bridges have one common master (`ovs-system`), so
-            // take all of its ports.
+            // In Open vSwitch, the ports of all bridges have one common master (`ovs-system`). The
+            // kernel does not show which ports this bridge has, so take the ports of all bridges.
             below.append(&mut ports);
         }
         queue.extend(below.into_iter().map(|below| (below, what.clone())));
@@ -122,13 +122,17 @@ fn uplinks(links: &mut dyn DeviceLinks) -> Result<Vec<(Link, String)>, KernelErr
 }
 
 impl Hardware<'_> {
-    /// Checks that no known key lets a plugin of the attachment take an uplink of the node. Reads
-    /// nothing from the host if the attachment has none of these keys.
+    /// Checks that no plugin of the attachment takes an uplink of the node. Examines the keys that
+    /// name an interface of the host. Reads nothing from the host if the attachment has no such
+    /// key.
     ///
     /// # Errors
-    /// If a key names an uplink, if a value may select a device other than the one that it names,
-    /// or if a macvlan in passthru mode has no master. Also if the attachment names too many
-    /// interfaces, if the kernel does not answer, or if the check does not finish by `until`.
+    /// - If a key names an uplink.
+    /// - If the value of a key may select a device other than the device that the value names.
+    /// - If a macvlan in passthru mode has no master, and so takes the interface of the default
+    ///   route.
+    /// - If the attachment names too many interfaces.
+    /// - If the kernel does not answer, or if the check does not finish by `until`.
     pub(in crate::operation) fn spares_uplinks(
         &self,
         attachment: &Attachment,
@@ -215,8 +219,8 @@ fn names(directory: &Path) -> Vec<String> {
 /// Whether a value could select a device other than the one that it appears to name. Plugins append
 /// the value to a sysfs directory or use it as a glob pattern. The result is therefore true for
 /// `..`, for glob characters, for NUL, and for every path that is not below `/sys/` or `/dev/`. For
-/// example, if a plugin appends `./x`, `/x` or `x/` to a sysfs directory, it finds the device `x`.
-/// If it appends `x/physfn`, it finds the physical function of `x`.
+/// example, a plugin that appends `./x`, `/x` or `x/` to a sysfs directory finds the device `x`. A
+/// plugin that appends `x/physfn` finds the physical function of `x`.
 fn is_pattern(value: &str) -> bool {
     let is_whole = ["/sys/", "/dev/"].iter().any(|dir| value.starts_with(dir));
     value.contains('/') && !is_whole

@@ -11,10 +11,10 @@
 //!
 //! There are three workarounds:
 //!
-//! - trust the VF for a moment;
-//! - clear the administrator's address;
+//! - trust the VF while setting the address;
+//! - clear the administrator's address, and then set the address;
 //! - set the administrator's address to the wanted address, and toggle the interface (down and up,
-//!   or up and down), which makes igb read the administrator's address again.
+//!   or up and down if it is down). The toggle makes igb read the administrator's address again.
 //!
 //! The next round of repairs restores the administrator's address.
 
@@ -37,9 +37,9 @@ impl Restoring<'_> {
     /// Restores the address of an interface.
     ///
     /// # Errors
-    /// If the kernel does not answer. The driver's error for the direct change, if no workaround
-    /// succeeded either. If the driver acknowledged the direct change, returns `Ok` even if the
-    /// interface still has another address.
+    /// If the kernel does not answer. The driver's error for the direct change, if that change and
+    /// all workarounds failed. If the driver acknowledged the direct change, returns `Ok` even if
+    /// the interface still has another address.
     pub(super) fn give_address(
         &self,
         before: &DeviceState,

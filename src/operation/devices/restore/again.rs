@@ -1,6 +1,6 @@
-//! Retries the restoration of devices that an earlier DEL could not restore. Refuses a device that
-//! still has a network identity (MAC, GUID or VLAN) of its previous pod, unless the new pod's
-//! request or its network's definition replaces that identity.
+//! Retries the restoration of devices that an earlier DEL could not restore. If a device still has
+//! a network identity (MAC, GUID or VLAN) of its previous pod, and neither the new pod's request
+//! nor the network's definition replaces that identity, refuses the device.
 
 use super::Restoring;
 use super::left::Left;
@@ -16,9 +16,9 @@ use crate::verify::IntendedFunction;
 /// restore the recorded state after this pod. The devices belong to the sandbox of `header`.
 ///
 /// # Errors
-/// Code 104 if [`refuse_anothers`] refuses a device. The message contains the device, the identity
-/// of the previous pod that is still set, and the remedy. Also if the kernel does not answer, or if
-/// the journal cannot be written.
+/// - Code 104 if [`refuse_anothers`] refuses a device. The message contains the device, the
+///   identity of the previous pod that is still set, and the remedy.
+/// - If the kernel does not answer, or if the journal cannot be written.
 pub(super) fn settle(
     context: &Context<'_>,
     header: &Header,
@@ -34,8 +34,8 @@ pub(super) fn settle(
             continue;
         }
         if kept.before.driver != state.driver {
-            // With another driver, the device has a new interface, which no pod has changed. So
-            // take the current driver and interface as the state to restore.
+            // The interface of another driver is a new interface, which no pod has changed. So take
+            // the current driver and interface as the state to restore.
             kept.before.driver.clone_from(&state.driver);
             kept.before.netdev.clone_from(&state.netdev);
         }
@@ -53,8 +53,8 @@ pub(super) fn settle(
     Ok(())
 }
 
-/// Refuses a device that still has a network identity of the previous pod, unless this pod's
-/// request or its network's definition sets that identity anyway.
+/// Refuses a device that still has a network identity of the previous pod, if neither this pod's
+/// request nor the network's definition sets that identity.
 fn refuse_anothers(header: &Header, left: &Left<'_>) -> Result<(), PlanError> {
     for (device, identity, line) in &left.identities {
         let has = |attachment: &&Attachment| attachment.pci() == Some(device.device);

@@ -43,9 +43,10 @@ impl Restoring<'_> {
     }
 }
 
-/// Moves an interface to the host's namespace under the name `name`. If this fails, lets the kernel
-/// choose a name. The kernel may return an error although it has moved the interface, so
-/// `send_home` first checks whether the interface is still in the pod's namespace.
+/// Moves an interface to the host's namespace under the name `name`. If the kernel returns an
+/// error, tries again with a name that the kernel chooses. The kernel may return an error although
+/// it has moved the interface. So before the second attempt, checks that the interface is still in
+/// the pod's namespace.
 fn send_home(links: &mut dyn DeviceLinks, index: u32, name: &str) -> Result<(), KernelError> {
     let home = |name: &str| LinkChange::Home(name.to_owned());
     let Err(refused) = links.change_link(index, &home(name)) else {

@@ -17,10 +17,10 @@ pub(super) struct Left<'a> {
     /// Failed repairs that may succeed later.
     pub(super) owed: Vec<Failure>,
     /// Repairs that the kernel refused for good, repairs that the driver undid, and devices that
-    /// now have another driver. Each has its device and a line for the user.
+    /// now have another driver. Each entry consists of the device and a line for the user.
     wrong: Vec<(&'a DeviceState, String)>,
-    /// Network identities of the previous pod that remain on a device, each with the reason why it
-    /// could not be removed.
+    /// Network identities of the previous pod that remain on a device. Each entry consists of the
+    /// device, the identity, and a line with the reason.
     pub(super) identities: Vec<(&'a DeviceState, PodIdentity, String)>,
 }
 
@@ -145,14 +145,15 @@ pub(super) fn open<'a>(
     all.filter(is_open).collect()
 }
 
-/// Drops the refusals of repairs that are worth retrying. Returns whether it dropped any refusal.
+/// Drops the refusals of repairs that may succeed later. Returns whether it dropped any refusal.
 pub(super) fn forgive(refused: &mut Vec<Refused<'_>>) -> bool {
     let before = refused.len();
     refused.retain(|it| !may_work_later(&it.cause));
     refused.len() < before
 }
 
-/// Whether a retry may succeed. If the kernel refused the change, the error number decides.
+/// Whether a retry may succeed. If the kernel refused the change, the error number decides. After
+/// any other error, a retry may succeed.
 fn may_work_later(cause: &KernelError) -> bool {
     match cause {
         KernelError::Request {

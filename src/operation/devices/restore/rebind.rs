@@ -1,5 +1,5 @@
 //! Rebinds a VF to its driver. A driver reads the GUID of a VF from the physical function only when
-//! it probes the VF, so there is no other way to make the driver use a new GUID.
+//! it probes the VF. So only a rebind makes the driver use a new GUID.
 
 use std::fs;
 use std::io;

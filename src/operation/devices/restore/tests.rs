@@ -1,5 +1,6 @@
-//! Tests of restoring a VF that plugins have changed. If a repair fails, Jackfield reports it or
-//! owes it: the DEL then fails, and a retry repeats the repair.
+//! Tests of restoring a VF that plugins have changed. If a repair fails for good, the DEL reports
+//! this and succeeds. If a repair may succeed later, the repair is owed: the DEL fails, and a retry
+//! repeats the repair.
 
 mod lab;
 
@@ -52,8 +53,8 @@ fn leftovers_of_sriov_cni_are_repaired() {
 }
 
 /// Creates a node with an igb whose physical function was up when the VFs were created. Such an igb
-/// reports the VFs' own addresses as if the administrator had set them. `guard` selects the VFs
-/// whose address the igb refuses to change while the administrator has set an address.
+/// reports the VFs' own addresses as if the administrator had set them. While the administrator has
+/// set an address, the igb refuses address changes for the VFs that `guard` selects.
 fn real_igb(guard: Guard) -> Lab {
     let lab = Lab::new();
     lab.function(|vf| vf.mac = Some(OWN.into()));
@@ -417,7 +418,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// If the failure were not owed, the DEL would succeed without restoring the device, and would
+/// If the repair were not owed, the DEL would succeed without restoring the device, and would
 /// forget the device's earlier state.
 #[test]
 fn a_repair_is_owed_if_the_reservation_is_unreadable() {

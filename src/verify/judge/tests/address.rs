@@ -44,8 +44,8 @@ fn ips_in_the_result_must_be_on_the_interface() {
         &seen(),
         &[(Answered, part)],
     );
-    // An address with an invalid index belongs to this interface. An address with the index of a
-    // host interface does not.
+    // An address without a valid interface index counts as an address of this interface. An address
+    // with the index of a host interface does not.
     for (index, findings) in [("-1", 1), ("7", 1), ("null", 1), ("0", 0)] {
         let asked = answering(&format!(
             r#"{{"interface":{index},"address":"10.1.1.9/24"}}"#
@@ -53,12 +53,13 @@ fn ips_in_the_result_must_be_on_the_interface() {
         let expected = [(Answered, "10.1.1.9/24 was returned")];
         expect(&asked, &seen(), &expected[..findings]);
     }
-    // A missing address that the pod requested and the delegate returned gives one finding.
+    // If the pod requested an address and the delegate returned it, but it is missing, there is
+    // only one finding.
     let both = Asked::ips(&["10.1.1.9"])
         .answered(&answer("", r#"{"interface":1,"address":"10.1.1.9/24"}"#));
     expect(&both, &seen(), &[(Demanded, "10.1.1.9 was requested")]);
-    // The interface's address meets the request, which has no prefix, but not the result, which has
-    // a different prefix.
+    // The request has no prefix, so the interface's address meets it. The result has a different
+    // prefix, so the address does not match the result.
     let prefix = Asked::ips(&["10.1.1.5"])
         .answered(&answer("", r#"{"interface":1,"address":"10.1.1.5/16"}"#));
     expect(&prefix, &seen(), &[(Answered, "10.1.1.5/16 was returned")]);

@@ -25,14 +25,15 @@ fn verification_of_an_enslaved_interface_uses_its_permanent_address() {
     expect(&below(asked()), &enslaved(Some(other)), &[(Demanded, part)]);
     let part = "its hardware address cannot be read below the master \"bond0\"";
     expect(&below(asked()), &enslaved(None), &[(Warning, part)]);
-    // The interface has the bond's address, so a request for that address is met.
+    // The interface has the bond's address now. So an attachment that requests this address has no
+    // finding.
     expect(
         &below(Asked::mac("02:00:00:00:00:b0")),
         &enslaved(Some(other)),
         &[],
     );
-    // Right after ADD, only the current address counts, because the attachment's own chain
-    // has enslaved the interface.
+    // Right after ADD, no later attachment exists, so the attachment's own chain has enslaved the
+    // interface. Verification then ignores the permanent address.
     let part = "its hardware address is 02:00:00:00:00:b0";
     expect(&asked(), &enslaved(Some(ours)), &[(Demanded, part)]);
     let ip = "10.1.1.5 was requested, but the interface has none";

@@ -1,4 +1,4 @@
-//! Refusals before any delegate runs, in sysfs trees of real and invented machines.
+//! Tests which devices Jackfield refuses before any delegate runs, on sysfs trees from `fixtures`.
 
 use std::cell::RefCell;
 use std::path::Path;
@@ -112,7 +112,8 @@ fn link(index: u32, name: &str) -> Link {
     }
 }
 
-/// Builds a host with an igb: eth0 is its PF, eth2 and eth3 are VFs.
+/// Builds a host with an igb. `eth0` is the interface of the PF. `eth2` and `eth3` are the
+/// interfaces of VFs. The interface `uplink` has the default route.
 fn kernel(uplink: &str, more: Vec<Link>) -> FakeDevices {
     let mut links = vec![link(2, "eth0"), link(4, "eth2"), link(5, "eth3")];
     links.retain(|known| more.iter().all(|new| new.name != known.name));
@@ -202,7 +203,7 @@ fn the_search_for_an_uplink_ends_at_a_cycle_of_links() {
     assert_eq!(line, "");
 }
 
-/// Adds a member to the IOMMU group of igb's VF on vfio-pci.
+/// Adds the function `member` to IOMMU group 11, the group of the VF that is bound to vfio-pci.
 fn join_group(sys: &Path, member: &str) {
     let device = sys.join("bus/pci/devices").join(member);
     let target = device.canonicalize().unwrap();

@@ -12,9 +12,9 @@ const KEYS: [&str; 5] = ["device", "hwaddr", "pciBusID", "kernelpath", "deviceID
 /// a request to the kernel.
 const MOST: usize = 256;
 
-/// Returns the host interfaces that plugins could take, without duplicates. Searches the
-/// configuration, the pod's `cni-args`, the capability arguments, and the keys that Jackfield
-/// injects into the configuration, each at any depth.
+/// Returns the host interfaces that the plugins of an attachment could move into the pod, without
+/// duplicates. Searches the configuration, the pod's `cni-args`, the capability arguments, and the
+/// keys that Jackfield injects into the configuration, each at any depth.
 ///
 /// # Errors
 /// If the attachment names more than [`MOST`] interfaces.
@@ -81,11 +81,14 @@ impl Found {
     }
 }
 
-/// The interfaces that plugins take only because of a combination of keys. bond moves the
-/// interfaces in `links` into the pod, unless `linksInContainer` is true. A macvlan in passthru
-/// mode takes over its master, unless `linkInContainer` is true. If the configuration names no
-/// master, macvlan uses the interface of the default route. [`Otherwise::taken`] then returns an
-/// empty string instead of the master's name.
+/// The interfaces that a plugin moves into the pod only if several keys together have certain
+/// values:
+///
+/// - The plugin bond moves the interfaces in `links` into the pod. With `linksInContainer`, these
+///   interfaces are in the pod already.
+/// - A macvlan in passthru mode takes over its master. With `linkInContainer`, the master is in the
+///   pod already. If the configuration names no master, the plugin uses the interface of the default
+///   route. [`Otherwise::taken`] then returns an empty string instead of the master's name.
 #[derive(Default)]
 struct Otherwise {
     /// The names in `links`, each with the number of the JSON object that contains the list.

@@ -1,5 +1,5 @@
-//! Tests, with invented hosts, that Jackfield refuses keys that would move an uplink of the node
-//! into a pod.
+//! Tests of the check for uplinks, with simulated hosts. Jackfield refuses a key if a plugin would
+//! use it to move an uplink of the node into a pod.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -58,8 +58,8 @@ fn host() -> FakeDevices {
     }
 }
 
-/// Returns the message of the refusal of an attachment, and how often the check opened the links of
-/// the host.
+/// Checks an attachment. Returns the message of the refusal, or an empty string. Also returns how
+/// often the check opened the links of the host.
 fn look(kernel: FakeDevices, attachment: &Attachment) -> (String, u32) {
     let dir = tempfile::tempdir().unwrap();
     let function = dir.path().join("sys/devices/pci0000:00/0000:00:03.0");
@@ -198,8 +198,8 @@ fn keys_from_the_pod_and_from_the_runtime_are_checked() {
         let (line, _) = look(host(), &attachment);
         assert!(line.contains("default route"), "{line}");
     }
-    // For a function that kubelet allocated, `can_be_given` returns a different error, which names
-    // the resource.
+    // `spares_uplinks` skips the function that kubelet allocated. `can_be_given` checks that
+    // function, and names the resource in its error.
     let allocated = Attachment {
         capability_args: args,
         device: Some(AllocatedDevice {

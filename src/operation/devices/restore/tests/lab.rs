@@ -1,5 +1,5 @@
-//! A node with an igb that has two VFs, and a fake kernel. Tests can make the fake kernel refuse
-//! requests and imitate a driver's reaction to a setting.
+//! A node with a fake kernel and a network card of the driver igb. The card has two VFs. A test can
+//! make the fake kernel refuse a request, or react to a setting as a driver does.
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -51,7 +51,7 @@ impl DelegateExec for Nobody {
     }
 }
 
-/// A node with an igb, a sandbox with the first VF, and a fake kernel.
+/// A node with a card of the driver igb, a sandbox with its first VF, and a fake kernel.
 pub(super) struct Lab {
     pub(super) dir: tempfile::TempDir,
     pub(super) kernel: Rc<RefCell<FakeDevices>>,
@@ -150,8 +150,8 @@ impl Lab {
         self.with(plugin, |_| ())
     }
 
-    /// Runs the baseline step of an ADD for another sandbox with the VF. Returns the baseline, or
-    /// the failure if the ADD refuses the VF.
+    /// Reads the baseline, as an ADD does, for another sandbox with the same VF. Returns the
+    /// baseline, or the failure if the ADD would refuse the VF.
     pub(super) fn next(&self, attachment: Attachment) -> Result<Vec<DeviceState>, Failure> {
         self.in_context(|context| {
             let mut header = header(&self.boot);
@@ -227,7 +227,7 @@ impl Lab {
         }
     }
 
-    /// Returns the journal's entry for the VF if the VF is unrestored.
+    /// Returns the journal's entry for the VF, if Jackfield could not restore the VF.
     pub(super) fn kept(&self) -> Option<Unrestored> {
         let journal = Journal::new(&self.dir.path().join("journal"));
         journal.unrestored(VF.parse().unwrap())
