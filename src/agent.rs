@@ -15,7 +15,7 @@
 //! in that directory and in the directory of its socket.
 //!
 //! The agent may end at any moment. An ADD that needs the agent then waits up to 10 s for the next
-//! agent.
+//! agent. If the plugin has a kubeconfig, the ADD asks the API server instead.
 
 mod attached_sandboxes;
 mod cache;

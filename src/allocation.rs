@@ -13,8 +13,8 @@
 //! API returns empty lists, also for a pod that has devices.
 //!
 //! One allocation serves all networks of a pod, including the cluster network. ADD pairs devices
-//! with networks once, and the journal stores the pairs. Later calls could not find the same pairs,
-//! because kubelet's order of devices changes from call to call.
+//! with networks once, and the journal stores the pairs for later calls. A second assignment could
+//! give other pairs, because the pod's annotation or a definition may have changed since the ADD.
 
 mod assign;
 mod checkpoint;

@@ -9,8 +9,8 @@
 //!
 //! This module does no I/O. The caller reads the device, makes the repairs and compares again. The
 //! comparison covers a setting of a VF only if the kernel reports the setting both before and
-//! after. Jackfield could not restore an unreported value. A device that was recreated at the same
-//! address counts as a different device.
+//! after. Without both values, Jackfield cannot tell whether the setting has changed. A device that
+//! was recreated at the same address counts as a different device.
 
 use std::fmt;
 
@@ -55,7 +55,7 @@ pub struct Comparison {
     pub repairs: Vec<Repair>,
     /// The driver before and the driver now. Set if they differ and no repair rebinds the device.
     pub other_driver: Option<OtherDriver>,
-    /// Why Jackfield treats the device as a different device. If this is set, there are no repairs.
+    /// Why the device that the pod used no longer exists. If this is set, there are no repairs.
     pub replacement: Option<Replacement>,
     /// Whether the interface is missing although the driver is the same as before.
     pub lacks_interface: bool,
@@ -64,7 +64,7 @@ pub struct Comparison {
 /// The device has a different driver than before, or no driver, and Jackfield does not rebind it.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
-    "its driver is {} but was {}; rebind it by hand, because Jackfield does not change drivers",
+    "its driver is {} but was {}; rebind it by hand, because Jackfield does not replace one driver by another",
     or_none(.now), or_none(.before)
 )]
 pub struct OtherDriver {
@@ -74,7 +74,7 @@ pub struct OtherDriver {
     pub now: Option<String>,
 }
 
-/// Why a device is not the one that the pod used.
+/// Why the device that the pod used no longer exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Replacement {
     /// The device was recreated at the same address.
@@ -105,8 +105,8 @@ pub enum Repair {
     },
 }
 
-/// A network identity of a pod. If the device keeps the identity, other hosts mistake the next pod
-/// for the previous pod.
+/// A part of a device's state that identifies a pod in the network. If the device keeps it, the
+/// next pod with this device appears in the network as the previous pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PodIdentity {
     /// The hardware address.
@@ -169,9 +169,9 @@ fn compare_interfaces(before: &DeviceState, now: &DeviceState, comparison: &mut 
     }
 }
 
-/// The length of an Ethernet address in octets. Jackfield restores the hardware address of an
-/// interface only if it is an Ethernet address. An IPoIB address cannot be set: its GUID comes from
-/// the physical function, and its queue pair number changes on every start of the interface.
+/// The length of an Ethernet address in octets. Jackfield restores no hardware addresses other than
+/// Ethernet addresses. An IPoIB address cannot be set: its GUID comes from the physical function,
+/// and its queue pair number changes on every start of the interface.
 const ETHERNET: usize = 6;
 
 impl DeviceState {
@@ -182,8 +182,9 @@ impl DeviceState {
         generations.is_some_and(|(before, now)| before != now)
     }
 
-    /// If `setting` clears a GUID, returns the same setting with the function's own GUID in place
-    /// of zero.
+    /// If `setting` clears a GUID, returns the same setting with the port GUID of the device's
+    /// interface in place of zero. Returns [`None`] for any other setting, and if the interface has
+    /// no port GUID.
     #[must_use]
     pub fn own_guid(&self, setting: VfSetting) -> Option<VfSetting> {
         let own = self.netdev.as_ref()?.port_guid();

@@ -1,5 +1,5 @@
-//! Bounds on lists and texts from less trusted senders. A limit on input bytes alone does not bound
-//! memory, because an element of three input bytes may take a hundred bytes in memory.
+//! Bounds on lists and texts from less trusted senders. A limit on input bytes alone is not enough,
+//! because an element of three input bytes may take a hundred bytes in memory.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

@@ -63,7 +63,8 @@ pub trait Cluster {
     fn announce(&self, _question: &Question) {}
 
     /// Checks that the cluster answers a question about this node by `until` (CNI 1.1.0 §2 STATUS).
-    /// Returns the answer. If no agent listens but a kubeconfig is configured, the answer is empty.
+    /// Returns the answer. [`Agent`] does not check the API server: if no agent listens but a
+    /// kubeconfig is configured, it returns an empty answer.
     ///
     /// # Errors
     /// As [`Cluster::ask`].
@@ -88,7 +89,8 @@ pub trait Cluster {
     fn publish(&self, publication: &Publication, until: Instant) -> Result<(), ClusterError>;
 
     /// Stores `removal` on disk for the agent. The agent then removes the detached attachments from
-    /// the status of the pod's ResourceClaims. Does not wait for the agent or the API server.
+    /// the status of the pod's ResourceClaims. Does not wait for the agent or the API server. Drops
+    /// `removal` if no agent listens but a kubeconfig is configured.
     fn withdraw(&self, _removal: &Publication) {}
 
     /// Removes unfinished files, at least those about the pod. A process leaves an unfinished file

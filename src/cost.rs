@@ -5,8 +5,8 @@ use std::time::Duration;
 use rustix::time::{ClockId, clock_gettime};
 
 /// Runs `act` and panics if it takes ten seconds of CPU time or more. The caller must choose an
-/// input so large that a quadratic algorithm needs more than ten seconds. A linear algorithm then
-/// needs much less.
+/// input for which a quadratic algorithm needs more than ten seconds, and a linear algorithm much
+/// less.
 #[track_caller]
 pub(crate) fn linear<T>(act: impl FnOnce() -> T) -> T {
     let spent = || Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default();

@@ -4,8 +4,8 @@
 //! text file. Each line begins with the length and the checksum of its content. The first line is a
 //! header, and each step of a call appends one line. Jackfield writes down what it is about to do
 //! before it acts. So a process that is killed at any point leaves a record of everything that it
-//! may have done. If the line of a step is incomplete or damaged, a reader assumes that every
-//! attachment in the header was started.
+//! may have done. If the line of a step is incomplete or damaged, or if a reboot interrupted the
+//! call, a reader assumes that every attachment in the header was started.
 //!
 //! ```text
 //! sandboxes/<container>@<ifname>    header with the intended attachments, then steps
@@ -175,8 +175,8 @@ impl Journal {
     ) -> Result<Entry, JournalError> {
         let path = self.path(key);
         // The temporary file is outside `sandboxes/`, so that no reader takes an incomplete file
-        // for a record. A killed writer leaves this file. The next writer replaces it, and `forget`
-        // and `sweep_markers` remove it.
+        // for a record. A killed writer leaves this file. The next writer of the same record
+        // replaces it, and `forget` and `sweep_markers` remove it.
         let (folder, temporary) = self.unfinished(failed_change::FOLDER, &key.file_name());
         let write = || {
             let bytes = bytes?;
@@ -333,7 +333,7 @@ impl Journal {
         self.check_writable()
     }
 
-    /// Removes the folders of the journal, and then its directory if the directory is empty.
+    /// Removes the folders of the journal, and then its directory.
     ///
     /// # Errors
     /// If the directory cannot be removed, for example because it contains other files.

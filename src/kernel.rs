@@ -1,5 +1,5 @@
 //! rtnetlink: links, addresses and default routes of a pod's network namespace, and the links of
-//! devices on the host.
+//! devices, on the host or in a pod.
 //!
 //! ```text
 //! PodNetns::open(path) ──▶ Netlink::in_netns ──▶ PodLinks: links, addresses, default routes
@@ -10,7 +10,7 @@
 //! No other module enters a namespace or uses rtnetlink. A netlink socket stays in the namespace in
 //! which it was opened. The calling thread therefore enters the pod's namespace only to open one
 //! socket, and then returns to the host's namespace. All calls block, and every wait has a time
-//! limit. Every request asks the kernel only for what the caller needs.
+//! limit.
 
 mod address;
 pub mod capabilities;

@@ -68,7 +68,7 @@ pub mod setup;
 
 pub mod cli;
 
-// Gives the fuzzer access to the parsers that read other programs' files and messages.
+// Gives the fuzzer access to the parsers of files and messages.
 #[cfg(any(test, feature = "fuzzing"))]
 #[doc(hidden)]
 pub mod fuzzing;

@@ -33,7 +33,7 @@ pub(crate) use ask_machine;
 pub(crate) enum Operation<'a> {
     /// Opens or creates a file for writing.
     Open(&'a Path),
-    /// Writes to an open file, which may accept only a part.
+    /// Writes bytes to an open file. The file may accept only the first of these bytes.
     Write(&'a File, &'a [u8]),
     /// Renames a file. Replaces any file that already has the new name.
     Rename(&'a Path, &'a Path),

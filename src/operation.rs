@@ -6,15 +6,15 @@
 //! del     journal ▶ for each, last first: (delegate) ▶ restore ▶ forget
 //! change  prepare ▶ journal ▶ for each removed: (delegate) ▶ restore ▶ for each new: (as add)
 //! check   journal ▶ for each: (delegate ▶ verify)
-//! gc      journal ▶ for each sandbox the runtime no longer lists: (del) ▶ each network: (delegate)
+//! gc      journal ▶ for each sandbox not listed as valid: (del) ▶ for each network: (delegate)
 //! status  journal, cluster, programs ▶ delegates of the cluster network
 //! ```
 //!
 //! The steps in parentheses after `for each` run once for each item. If a line does not name the
 //! items, the items are attachments.
 //!
-//! The verbs access everything outside the process through [`Host`]: the cluster, the delegates,
-//! the links of pods and devices, and the journal.
+//! The verbs access the cluster, the delegates, the links of pods and devices, and the journal
+//! through [`Host`].
 
 pub mod add;
 pub mod agent_absence;

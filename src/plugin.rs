@@ -37,7 +37,7 @@ pub fn main() -> ExitCode {
     answer(&mut version).unwrap_or_else(|failure| write_answer(&Err(failure), version))
 }
 
-/// Writes the answer for the runtime. The answer is empty for verbs without a result.
+/// Writes the answer for the runtime. If a verb without a result succeeds, its answer is empty.
 fn write_answer(outcome: &Result<String, Failure>, version: Version) -> ExitCode {
     ANSWERED.get_or_init(|| outcome.is_ok());
     match outcome {
@@ -238,7 +238,8 @@ fn add(context: &Context<'_>) -> Result<String, Failure> {
 }
 
 /// Returns the answer to VERSION: the version in the request, and all supported versions (CNI 1.1.0
-/// §5 VERSION Success). Stdin may be empty.
+/// §5 VERSION Success). If stdin has no version, for example because it is empty, the answer
+/// contains the newest version instead.
 fn supported_versions() -> String {
     let mut stdin = Vec::new();
     let _ = io::stdin()

@@ -1,4 +1,4 @@
-//! Directories with content that root trusts: the records of the journal and the locks.
+//! Directories whose content Jackfield trusts: the records of the journal and the locks.
 
 use std::fs;
 use std::io;
@@ -34,7 +34,7 @@ pub(crate) fn check(dir: &Path) -> io::Result<()> {
     }
 }
 
-/// Why root cannot trust a directory.
+/// Why Jackfield cannot trust a directory.
 #[derive(Debug, Error)]
 enum Exposure {
     #[error("it is not a directory")]

@@ -1,8 +1,8 @@
 //! The sandboxes that are attached on this node, and whether their pods' annotations have changed.
 //!
 //! Each DEL, and each successful ADD or change of a running pod's networks, reports its sandbox.
-//! After the agent has restarted, the next STATUS sends the list of all sandboxes, because the
-//! agent does not read the journal.
+//! The agent keeps the sandboxes only in memory, and does not read the journal. So after a restart,
+//! the agent asks the next STATUS for the list of all sandboxes.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;

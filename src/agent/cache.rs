@@ -142,7 +142,7 @@ impl<T: Cacheable> ObjectCache<T> {
         self.heard.get()
     }
 
-    /// Notes that a list or an event of the watch has arrived.
+    /// Sets the time in [`ObjectCache::heard`] to the current time.
     pub(super) fn hear(&self) {
         self.heard.set(Some(Instant::now()));
     }

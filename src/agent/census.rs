@@ -1,7 +1,7 @@
-//! The census: the names of this node's pods and of the cluster's definitions. Each of the two
-//! lists has a limit. The census omits pods that have ended or use the host's network. The pods
-//! come from the agent's cache. For the definitions, the agent requests a new list from the API
-//! server each time.
+//! The census: the names of this node's pods and of the cluster's definitions. It has at most
+//! `MOST_PODS` pods and `MOST_DEFINITIONS` definitions, and omits pods that have ended or use the
+//! host's network. The pods come from the agent's cache. The agent does not cache the list of all
+//! definitions, so `whole` requests it from the API server each time.
 
 use tracing::warn;
 

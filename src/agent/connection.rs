@@ -57,8 +57,8 @@ impl ApiConnection {
         }
     }
 
-    /// Reads the credentials again after the API server refused them. If the token has expired, the
-    /// token's file already contains a new one.
+    /// Reads the credentials again after the API server refused them. If the token of a service
+    /// account has expired, kubelet has already written a new token to the file.
     pub(super) async fn renew(&self) -> Result<(), ApiError> {
         let server = open(self.kubeconfig.as_deref(), &self.node).await?;
         *self.server.borrow_mut() = server;

@@ -95,12 +95,13 @@ impl Knowledge {
         }
     }
 
-    /// Returns the connection to the API server, for requests other than look-ups.
+    /// Returns the current connection to the API server.
     pub(super) fn server(&self) -> ApiServer {
         self.connection.server()
     }
 
-    /// Asks kubelet for the devices of this node. `None` if the request fails.
+    /// Asks kubelet how many devices of each resource this node has, and how many of them are
+    /// allocated. Returns `None` if the request fails.
     pub(super) async fn devices(&self) -> Option<Vec<Usage>> {
         let kept = self.kubelet.borrow().clone();
         // The agent learns the configured socket from questions. Before the first question, try

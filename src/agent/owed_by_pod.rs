@@ -28,7 +28,8 @@ type Order = (bool, String);
 pub(super) struct OwedByPod {
     owed: OwedWrites,
     pods: RefCell<BTreeMap<PodName, BTreeSet<Order>>>,
-    /// The names of all files that the agent has read, including files that are not owed writes.
+    /// The names of all files that the agent has read, including unreadable files and files of a
+    /// different release.
     files_read: RefCell<HashSet<String>>,
     /// Publications that plugins could not write to disk. They are lost when the agent ends.
     in_memory: RefCell<BTreeMap<PodName, PublicationInMemory>>,
@@ -166,7 +167,8 @@ impl OwedByPod {
                 Some(write) => Ok(Some(write.clone())),
                 None => self.owed.read(name),
             };
-            // If a file is missing, a plugin has merged the file's publication into a newer file.
+            // If a file is missing, a plugin has merged the file's publication into a newer file,
+            // or the DEL of a static pod has removed the file.
             let Ok(Some(write)) = write else { continue };
             let period = write.period();
             newest = Some(match newest {
@@ -186,7 +188,7 @@ impl OwedByPod {
         })
     }
 
-    /// Removes the files of a publication that the agent has written or whose pod is gone, and
+    /// Removes the files of a publication that the API server has now or whose pod is gone, and
     /// drops the publication from memory.
     pub(super) fn made(&self, due: &DuePublication) {
         let pod = due.publication.pod();

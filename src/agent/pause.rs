@@ -48,9 +48,9 @@ impl Pause {
 
     /// Begins the next pause and returns its length. Each pause is twice as long as the previous
     /// one, up to `longest`. If the previous pause still lasts, the length does not double. The
-    /// pause lasts at least `least`, the time that the API server asks for. A random time of up to
-    /// a quarter is added to each pause, so that nodes that lose the API server at the same moment
-    /// do not all retry at the same moment.
+    /// pause lasts at least `least`, the time that the API server asks for. A random time is added
+    /// to each pause, up to a quarter of the pause. Nodes that lose the API server at the same
+    /// moment therefore do not all retry at the same moment.
     pub(super) fn lengthen(&self, longest: Duration, least: Duration) -> Duration {
         let pause = match self.state.get() {
             None => FIRST,

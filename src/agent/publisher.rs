@@ -27,7 +27,7 @@ const AT_ONCE: usize = 4;
 const RESCAN: Duration = Duration::from_secs(15);
 /// The longest pause of all writes after the API server failed.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
-/// The longest pause for a pod whose status or events the API server refuses.
+/// The longest pause for a pod whose writes the API server refuses.
 const LONGEST_POD_PAUSE: Duration = Duration::from_secs(300);
 /// The longest pause for a static pod without a mirror pod.
 const LONGEST_MIRROR_PAUSE: Duration = Duration::from_secs(30);
@@ -41,6 +41,7 @@ pub(super) struct Publisher {
     wake: Notify,
     /// The pause of all writes after the API server failed.
     away: Pause,
+    /// The pauses of single pods: their writes were refused, or their mirror pods are missing.
     refused: RefCell<BTreeMap<PodName, Pause>>,
 }
 

@@ -106,8 +106,8 @@ impl PluginService {
         let mut patience = ARRIVAL;
         loop {
             let next = async {
-                // Wait only once per connection, because `doctor` asks many questions over one
-                // connection.
+                // Wait only once per connection. `doctor` asks many questions over one connection,
+                // and a wait before each question would slow it down.
                 if has_answer && !std::mem::replace(&mut has_waited, true) {
                     stream.readable().await.map_err(FrameError::Io)?;
                     tokio::time::sleep(LAST_STEPS).await;
@@ -121,7 +121,7 @@ impl PluginService {
                     }
                     message
                 }
-                // The plugin has closed the connection or sends nothing.
+                // The peer has closed the connection, or its next message is late.
                 Err(_) | Ok(Err(FrameError::Io(_))) => break,
                 Ok(Err(error)) => {
                     warn!("refused a message: {error}");

@@ -1,8 +1,8 @@
 //! kubelet's own record of devices: `kubelet_internal_checkpoint`.
 //!
 //! The file is valid at any time, even while kubelet restarts and its pod-resources API returns
-//! empty lists. kubelet keeps the entries of a deleted pod until it allocates devices again, and a
-//! new pod may have the same name. So an entry belongs to a pod only if the UIDs are the same.
+//! empty lists. kubelet keeps the entries of a deleted pod until it allocates devices again. Each
+//! entry has the UID of its pod, which differs from the UID of a new pod with the same name.
 //! kubelet replaces the file atomically. Jackfield does not verify the checksum, because kubelet
 //! computes it over Go's text form of its structures, which Jackfield cannot reproduce.
 
@@ -15,7 +15,8 @@ use serde::{Deserialize, Deserializer};
 use super::{CheckpointCause, CheckpointError, numeric};
 use crate::regular_file;
 
-/// The maximum size of the file, in bytes. The entry of one container takes a few hundred bytes.
+/// The maximum size of one of kubelet's files, in bytes. The entry of one container takes a few
+/// hundred bytes.
 const MAX_FILE: u64 = 16 << 20;
 
 /// The devices that kubelet has allocated on this node.
@@ -44,8 +45,8 @@ struct File {
     data: Data,
 }
 
-/// A file of an unknown version lacks both keys. kubelet writes `null` for both keys if no device
-/// plugin has ever registered.
+/// The file is of a known version if it has both keys, even as `null`, or one key with a value
+/// other than `null`. kubelet writes `null` for both keys if no device plugin has ever registered.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Data {
@@ -80,8 +81,9 @@ impl Checkpoint {
         })
     }
 
-    /// Returns the devices of a pod by resource, in the order in which its networks get them. The
-    /// containers come in `order`. The devices of each container come in numeric order.
+    /// Returns the devices of the pod with the UID `pod`, by resource, in the order in which the
+    /// pod's networks get them: by container, and in numeric order within a container. Containers
+    /// that are not in `order` come last.
     pub fn devices_of(&self, pod: &str, order: &[&str]) -> BTreeMap<String, Vec<String>> {
         let places = order.iter().rev().zip((0..order.len()).rev());
         let places: HashMap<&str, usize> = places.map(|(name, at)| (*name, at)).collect();
@@ -113,8 +115,7 @@ impl Checkpoint {
             .map(|entry| entry.pod.as_str())
     }
 
-    /// Whether a device plugin has registered a resource. A resource without a device plugin counts
-    /// something other than devices.
+    /// Whether a device plugin has registered a resource, or kubelet has allocated devices of it.
     pub fn is_registered(&self, resource: &str) -> bool {
         self.registered.contains(resource)
             || self.entries.iter().any(|it| it.resource_name == resource)

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::cluster::ClaimedDevice;
 
-/// A device of a pod. It belongs to one attachment until Jackfield detaches that attachment. The
-/// journal stores the device, so that CHECK and DEL act on the same device.
+/// The device of one attachment of a pod. The journal stores it, so that CHECK and DEL act on the
+/// device that the ADD attached.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AllocatedDevice {
     /// The identifier that kubelet allocated: a PCI address, a vDPA device, a subfunction, or an
@@ -16,8 +16,8 @@ pub struct AllocatedDevice {
     pub id: String,
     /// The resource that the device belongs to.
     pub resource: String,
-    /// The driver that the device was bound to at the ADD; `None` for an identifier in the device
-    /// plugin's own format.
+    /// The driver that the device was bound to at the ADD; `None` if `id` is in the device plugin's
+    /// own format, because Jackfield cannot find the device by such an identifier.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub driver: Option<String>,
     /// The source that lists the device for the pod. Records of older releases have `None`.
@@ -37,8 +37,8 @@ pub enum Origin {
     Manifest,
     /// kubelet's pod-resources API. kubelet's checkpoint also lists the device for this pod.
     PodResources,
-    /// kubelet's checkpoint alone. The pod-resources API does not list every device of this
-    /// resource that the checkpoint lists for this pod.
+    /// kubelet's checkpoint. The pod-resources API does not list every device of this resource that
+    /// the checkpoint lists for this pod.
     Checkpoint,
     /// kubelet's pod-resources API for a claim, and the driver's ResourceSlice. kubelet's
     /// `dra_manager_state` lists the claim for this pod.
@@ -57,8 +57,8 @@ impl fmt::Display for Origin {
 }
 
 impl AllocatedDevice {
-    /// The PCI address of the device. `None` for a device of another kind, which several pods may
-    /// share.
+    /// Returns the PCI address of the device; `None` if `id` is not a PCI address. Several pods may
+    /// share a device without a PCI address.
     pub fn pci(&self) -> Option<PciAddress> {
         self.id.parse().ok()
     }

@@ -111,8 +111,8 @@ pub enum UnknownCause {
         /// The answer of pod-resources.
         pod_resources: PodResourcesAnswer,
     },
-    /// kubelet's answer does not show whether the pod has devices. Contains the report if the
-    /// request to kubelet failed.
+    /// The request to kubelet failed, or kubelet does not know the pod. So it is unknown whether
+    /// the pod has devices. Contains the report of the failed request.
     #[error(
         "cannot find out whether the pod has any: {}",
         .0.as_deref().unwrap_or("kubelet does not know the pod; look into kubelet's log")
@@ -121,8 +121,8 @@ pub enum UnknownCause {
     /// The pod has claims, but Jackfield did not ask kubelet about them.
     #[error("the pod has resource claims, but Jackfield did not ask kubelet about them")]
     ClaimsNotAsked,
-    /// kubelet names no device of the pod's claims. Contains the report if the request to kubelet
-    /// failed.
+    /// The request to kubelet failed, or kubelet names no device of the pod's claims. Contains the
+    /// report of the failed request.
     #[error(
         "the pod has resource claims, but their devices are unknown: {}",
         .0.as_deref().unwrap_or("kubelet names none; look into kubelet's log")

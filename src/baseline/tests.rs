@@ -171,7 +171,7 @@ fn a_changed_driver_is_reported_and_not_restored() {
     assert_eq!(
         remark.to_string(),
         "its driver is vfio-pci but was igbvf; rebind it by hand, because Jackfield does not \
-         change drivers"
+         replace one driver by another"
     );
 }
 

@@ -102,7 +102,7 @@ fn notes(prepared: &Prepared) -> Vec<String> {
     events.chain(remarks).collect()
 }
 
-/// Says whether the ADD would succeed, why it would fail, or which networks it would omit.
+/// Says that the ADD would succeed, why it would fail, or why it would ignore an annotation.
 fn verdict(problems: &[String], ignored: &[String]) -> Vec<String> {
     let (heading, reasons) = if !problems.is_empty() {
         ("The ADD would fail:", problems)

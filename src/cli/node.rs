@@ -51,7 +51,9 @@ pub(super) fn status(args: &NodeArgs) -> Result<(), CommandError> {
     let ready = call::run(&request, time, operation::status::status)?;
     let plugins = match ready.asked {
         Some(Ran::All) => "its plugins are ready too",
-        Some(Ran::None) => "its plugins have no STATUS before cniVersion 1.1.0",
+        Some(Ran::None) => {
+            "jackfield did not ask its plugins, because only configurations of cniVersion 1.1.0 and later have STATUS"
+        }
         None => {
             "jackfield did not ask the network's plugins, because the network's definition comes from the agent, and the agent does not answer"
         }

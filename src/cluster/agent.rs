@@ -3,7 +3,7 @@
 //! The question of an ADD waits while no agent listens, for example because the agent is being
 //! upgraded. The questions of other calls do not wait. A publication does not wait either: the
 //! plugin writes the publication to disk and notifies the agent at the end of the call. If a
-//! kubeconfig is configured, the plugin does not wait for an absent agent but asks the API server.
+//! kubeconfig is configured, the plugin does not wait for an absent agent but uses the API server.
 
 mod connection;
 mod informant;
@@ -157,8 +157,8 @@ impl Agent {
         let send = |stream: &UnixStream| connection::send_with(stream, &frames, record());
         let is_sent = kept
             .is_some_and(|stream| stream.set_nonblocking(true).is_ok() && send(&stream).is_ok());
-        // Use a new connection if the agent was restarted since it answered. Messages that do not
-        // fit into the buffer of the new socket are lost.
+        // Use a new connection if none is open, or if the agent was restarted since it answered.
+        // Messages that do not fit into the buffer of the new socket are lost.
         if !is_sent && let Ok(stream) = self.open(Purpose::Telling) {
             let _ = send(&stream);
         }

@@ -23,7 +23,8 @@ pub struct Census {
     #[serde(deserialize_with = "bounded::text::<_, LONGEST_LINE>")]
     pub node: String,
     /// True if the agent has listed its node's pods and the definitions since it started, and if
-    /// every list request for this census succeeded. If false, names may be missing.
+    /// every list request for this census succeeded. If false, names may be missing. Has no meaning
+    /// if the census does not come from an agent.
     pub listed: bool,
     /// Why the agent could not list the definitions for this census, in one line.
     pub unreachable: Option<String>,

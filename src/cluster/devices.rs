@@ -1,5 +1,5 @@
-//! The plugin asks the cluster about a pod. This module decides whether the answer needs the devices
-//! that kubelet allocated to the pod, and asks kubelet for these devices.
+//! The plugin asks the cluster about a pod. This module decides whether the answer needs the
+//! devices that kubelet allocated to the pod, and asks kubelet for these devices.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -9,9 +9,9 @@ use crate::kubelet;
 use crate::npwg::ObjectRef;
 
 /// Returns the resources of the networks that the question or the pod's annotations name. Skips
-/// resources whose devices the pod's manifest lists. Returns an empty list if an annotation may
-/// name a device but no network has a resource. Returns `None` if the answer needs nothing from
-/// kubelet, as for most pods.
+/// resources whose devices the pod's manifest lists. Returns an empty list if no network has a
+/// resource, but an annotation may name a device and the manifest lists no devices. Returns `None`
+/// if the answer needs nothing from kubelet, as for most pods.
 pub(super) fn wanted<'a>(question: &Question, answer: &'a Answer) -> Option<Vec<&'a str>> {
     let pod = answer.pod.as_ref()?;
     let annotations = question.annotations.as_ref().unwrap_or(&pod.annotations);
@@ -30,8 +30,8 @@ pub(super) fn wanted<'a>(question: &Question, answer: &'a Answer) -> Option<Vec<
 }
 
 /// Makes a pod with many containers fit into the limits of an answer: drops requests for devices
-/// that the pod's networks do not use. Drops nothing if an annotation may name a device, because any
-/// container may have that device. Returns whether the pod fits.
+/// that the pod's networks do not use. Drops nothing if an annotation may name a device, because
+/// any container may have that device. Returns whether the pod fits.
 pub(super) fn fit_containers(question: &Question, answer: &mut Answer) -> bool {
     if fits(answer) {
         return true;

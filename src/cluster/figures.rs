@@ -30,14 +30,16 @@ pub struct Figures {
     pub code: u32,
     /// The error message in the result for the runtime.
     pub failure: Option<String>,
-    /// The name of the last phase before [`Phase::Unwind`]. For a failed call, this is the phase
-    /// that failed.
+    /// The name of the last phase other than [`Phase::Unwind`]. For a failed call, this is normally
+    /// the phase that failed. But after the rollback of a change of a running pod's networks,
+    /// Jackfield publishes the status, so the last phase is [`Phase::Publish`].
     pub last: Option<Word>,
     /// The time from the start of the call to its result, in microseconds.
     pub took: u64,
     /// The time that each phase took.
     pub phases: Vec<PhaseFigure>,
-    /// The outcome for each attachment that the call made, removed, checked or could not plan.
+    /// The outcome for each network whose plugins the call ran. If the plan of an ADD has problems,
+    /// only the outcome for the network of the first problem.
     pub networks: Vec<NetworkFigure>,
     /// Every call of a plugin.
     pub plugins: Vec<PluginFigure>,
@@ -73,16 +75,16 @@ pub struct PhaseFigure {
     pub took: u64,
 }
 
-/// The outcome for one attachment.
+/// The outcome for one network.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NetworkFigure {
     /// `namespace/definition`, or the cluster network's CNI name.
     pub network: String,
-    /// True if the definition does not exist or is not usable. Pods may name networks that do not
-    /// exist.
+    /// True if the definition does not exist or is not usable. The metrics then omit the network's
+    /// name, because pods may name any number of networks that do not exist.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_unknown: bool,
-    /// Whether the call succeeded for this attachment.
+    /// Whether the call succeeded for this network.
     pub done: bool,
 }
 

@@ -30,8 +30,9 @@ use crate::npwg::{Definition, ObjectRef};
 pub const VERSION: u16 = 1;
 /// The size of the header before the JSON, in bytes.
 pub const HEADER: usize = 8;
-/// The largest message to the agent, in bytes. A pod's annotations have at most 256 KiB in
-/// Kubernetes, so the two network annotations fit into a message even after JSON escaping.
+/// The largest message to the agent, in bytes. A question may contain a pod's two network
+/// annotations. Kubernetes limits all annotations of a pod to 256 KiB, so they fit into a message
+/// even if JSON escaping doubles their length.
 pub const MAX_TO_AGENT: usize = 1 << 20;
 /// The largest message from the agent, in bytes. Has room for a few definitions, even if each is as
 /// large as etcd allows and escaping makes it longer.

@@ -54,7 +54,7 @@ pub enum LookupError {
     /// A request to the API server failed.
     #[error(transparent)]
     Api(#[from] ApiError),
-    /// The definition does not fit into a message.
+    /// The definition does not fit into a message to the plugin.
     #[error(transparent)]
     Frame(#[from] FrameError),
     /// The agent is shutting down.

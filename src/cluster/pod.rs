@@ -67,8 +67,9 @@ impl PodAnnotations {
         NetworksDigest::of(self.networks.as_deref().unwrap_or_default())
     }
 
-    /// Returns the annotations for a question, with a space in place of each control character. A
-    /// control character separates words as a space does, but takes up to six bytes in JSON.
+    /// Returns the annotations for a question, with a space in place of each control character,
+    /// which would take up to six bytes in JSON. A valid annotation contains control characters
+    /// only as white space, so it still selects the same networks.
     pub fn to_ask_about(&self) -> PodAnnotations {
         let spaced = |text: &String| text.replace(|it: char| it < ' ', " ");
         PodAnnotations {

@@ -19,7 +19,7 @@ pub const MAX_MESSAGE: usize = 1000;
 pub const MAX_STATUS: usize = 192 * 1024;
 
 /// The maximum number of claims in one publication, and of devices in one claim. A claim or device
-/// is published only for a network that uses it, and no pod can select this many networks.
+/// is published only for a network that uses it, and a pod can select only 64 networks.
 pub const MAX_CLAIMS: usize = 128;
 
 /// The network-status and events of a pod, and the status of its ResourceClaims, within

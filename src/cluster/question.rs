@@ -99,9 +99,10 @@ impl Answer {
             .map(|(_, found)| found)
     }
 
-    /// Returns whether a network of that name is known. A name of the form `namespace/name` refers
-    /// to a definition, and is known if the answer contains a usable definition of that name. Any
-    /// other name is known.
+    /// Returns whether the network with this label is known. A label of the form `namespace/name`
+    /// is the name of a definition, and the network is known if the answer contains a usable
+    /// definition of that name. Any other label belongs to a network without a definition, which
+    /// counts as known.
     pub fn knows(&self, network: &str) -> bool {
         match network.parse() {
             Ok(object) => matches!(self.definition(&object), Some(Ok(_))),
@@ -146,7 +147,7 @@ mod tests {
         let claim = answer.claims[0].1.as_ref().unwrap_err();
         let refused = json!({"refused": long}).to_string();
         let Ok(FromAgent::Refused(refused)) = serde_json::from_str(&refused) else {
-            panic!("a refusal");
+            panic!("not read as a refusal");
         };
         let census = json!({"version": long, "node": long, "broken": [long]}).to_string();
         let census: Census = serde_json::from_str(&census).unwrap();

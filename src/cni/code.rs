@@ -75,7 +75,7 @@ codes! {
         "No pod can be attached now, and attached pods may have lost connectivity",
         "check the plugin that the message names";
     DELEGATE = 100, "delegate failed",
-        "A delegate failed; the key details contains the delegate's code",
+        "A delegate failed; the error's `details` contain the delegate's code",
         "follow the delegate's message";
     SELECTION = 101, "invalid selection",
         "The networks annotation of the pod is invalid or contradicts itself, it requests a name or address that is in use, or the container is attached already",
@@ -85,7 +85,7 @@ codes! {
         "create or correct the definition that the message names, or install the plugin";
     CAPABILITY = 103, "capability not declared",
         "The pod requests a capability that no plugin of the network declares",
-        "declare the capability in the definition; for ips and mac, you can set the key undeclared to args instead";
+        "declare the capability in the definition; for `ips` and `mac`, you can set `undeclared` to `args` in the node configuration instead";
     DEVICES = 104, "devices",
         "The pod has too few devices, its devices are unknown or in use, or a network would take a device or interface that the node itself needs",
         "compare the pod's resource requests with the resourceName of its networks, and check the device or interface that the message names";

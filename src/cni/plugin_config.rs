@@ -33,7 +33,7 @@ impl PluginConfig {
         let mut capabilities: Vec<Box<str>> = Vec::new();
         if let Some(declared) = body.read::<RawObject>("capabilities")? {
             let mut seen = HashSet::new();
-            // If a name occurs more than once, the last value applies, as in RawObject.
+            // If a name occurs more than once, the last value applies, as in `RawObject`.
             for (name, value) in declared.iter().rev() {
                 let is_declared =
                     boolean(name, value).map_err(|error| error.inside("capabilities"))?;

@@ -34,7 +34,7 @@ pub struct CniResult {
     pub ips: Vec<IpConfig>,
     /// The routes that the attachment created.
     pub routes: Vec<Route>,
-    /// Name resolution; `None` for an empty object.
+    /// Name resolution; `None` if the key `dns` is missing or its object is empty.
     pub dns: Option<Dns>,
 }
 

@@ -8,10 +8,10 @@ use thiserror::Error;
 /// A released version of the CNI specification; a later version compares as greater.
 ///
 /// Jackfield supports all released versions (CNI 1.1.0 "Released versions"), because the runtime,
-/// the node configuration and each definition may use different versions.
+/// the node configuration and each definition may use any of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Version {
-    /// 0.1.0: `ip4` and `ip6` results. A configuration without `cniVersion` has this version.
+    /// 0.1.0: `ip4` and `ip6` results. A configuration that names no version has this version.
     V0_1_0,
     /// 0.2.0: the VERSION command.
     V0_2_0,
@@ -61,7 +61,7 @@ impl Version {
     }
 
     /// Returns the highest version that both a configuration and Jackfield support (CNI 1.1.0 §1
-    /// "Version considerations"). A configuration without a version, or with an empty version, has
+    /// "Version considerations"). A configuration that names no version, or only empty ones, has
     /// version 0.1.0.
     ///
     /// # Errors
@@ -131,7 +131,8 @@ impl FromStr for Version {
     }
 }
 
-/// A CNI version that Jackfield does not support; CNI error code 1.
+/// A CNI version that Jackfield does not support, or a comma-separated list of such versions; CNI
+/// error code 1.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("CNI version {0:?} is not supported; use one of {supported}", supported = Version::supported())]
 pub struct VersionError(String);

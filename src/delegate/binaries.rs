@@ -7,7 +7,8 @@ use crate::cni::{NetworkConfig, PluginType};
 
 /// The binaries of a chain, with one entry for each plugin.
 ///
-/// If a binary is missing, an ADD runs no plugin and fails. A DEL runs the other plugins.
+/// If a binary is missing, an ADD runs no plugin and fails. A DEL runs the plugins whose binaries
+/// were found.
 #[derive(Clone, Debug)]
 pub struct Binaries(Vec<Result<Binary, FindError>>);
 
@@ -23,7 +24,7 @@ impl Binaries {
         )
     }
 
-    /// The binaries that were found, in the order of the chain.
+    /// Returns the binaries that were found, in the order of the chain.
     pub fn found(&self) -> impl Iterator<Item = &Binary> {
         self.0.iter().flatten()
     }
@@ -34,7 +35,7 @@ impl Binaries {
         places.filter_map(|(place, binary)| Some((place, binary.as_ref().err()?)))
     }
 
-    /// The binary of the plugin at this position in the chain, from 0.
+    /// Returns the binary of the plugin at this position in the chain, from 0.
     pub(super) fn get(&self, place: usize, plugin: &PluginType) -> Result<&Binary, FindError> {
         match self.0.get(place) {
             Some(found) => found.as_ref().map_err(Clone::clone),

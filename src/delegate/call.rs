@@ -39,7 +39,7 @@ pub struct Parameters<'a> {
     pub args: &'a CniArgs,
     /// The capability arguments (`runtimeConfig`).
     pub capability_args: &'a CapabilityArgs,
-    /// The pod's `cni-args`.
+    /// The `cni-args` that the pod's annotation sets for the network.
     pub cni_args: Option<&'a RawObject>,
     /// Top-level keys that Jackfield adds to the configuration of every plugin.
     pub inject: &'a [(String, Box<RawValue>)],

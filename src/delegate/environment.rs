@@ -20,7 +20,8 @@ pub(super) struct Environment(Vec<(OsString, OsString)>);
 
 impl Environment {
     /// Selects the variables that delegates inherit from `vars`, the environment of this process.
-    /// Adds the number of nested Jackfields (`depth`). Adds `PATH` if it is missing.
+    /// Adds `PATH` if it is missing. Adds [`DEPTH_VARIABLE`] with the number of Jackfield processes
+    /// above the delegates (`depth`).
     pub(super) fn new(vars: impl Iterator<Item = (OsString, OsString)>, depth: Depth) -> Self {
         let mut inherited: Vec<_> = vars
             .filter(|(name, _)| name.to_str().is_some_and(shared))
@@ -54,8 +55,9 @@ impl Environment {
     }
 }
 
-/// Whether delegates inherit a variable. They inherit the search path, the home directory, and the
-/// variables for language, time zone, tracing and CNI.
+/// Whether delegates inherit a variable. They inherit the search path, the home directory, the
+/// variables for language, time zone and tracing, and every `CNI_` variable that is not a parameter
+/// of the call.
 fn shared(name: &str) -> bool {
     match name {
         // Delegates never inherit the parameters of the runtime's call. A delegate's GC, for

@@ -94,9 +94,9 @@ pub enum DelegateError {
 }
 
 impl DelegateError {
-    /// The plugin's error document. Jackfield passes two kinds of codes on to the runtime: code 11
-    /// of an ADD, CHECK or STATUS, and codes 50 and 51 of a STATUS (CNI 1.1.0 §2 "STATUS", §5
-    /// "Error").
+    /// Returns the plugin's error document, if the plugin wrote one. Jackfield passes only these
+    /// codes of plugins on to the runtime: code 11 of an ADD, CHECK or STATUS, and codes 50 and 51
+    /// of a STATUS (CNI 1.1.0 §2 "STATUS", §5 "Error").
     #[must_use]
     pub fn delegate_error(&self) -> Option<&cni::Error> {
         match self {
@@ -105,8 +105,9 @@ impl DelegateError {
         }
     }
 
-    /// Returns what the plugin wrote about its failure: its error document, or, without an error
-    /// document, the last line of its output.
+    /// Returns what the plugin wrote about its failure: its error document, or the last line of its
+    /// output if it exited with an error and wrote no such document. Returns `None` for all other
+    /// failures.
     pub(super) fn plugin_text(&self) -> Option<String> {
         match self {
             Self::Refused(error) => Some(error.to_string()),

@@ -12,8 +12,8 @@ const CHUNK: usize = 4 * 1024;
 /// The standard input of a delegate.
 ///
 /// Jackfield closes the pipe after the last byte, since many plugins read until the end of the
-/// file. A broken pipe is not an error, because a plugin may answer without reading its input. Many
-/// shell scripts do not read their input.
+/// input. A broken pipe is not an error, because a plugin may answer without reading its input, as
+/// many shell scripts do.
 pub(super) struct Feed<'a, W> {
     pipe: Option<W>,
     rest: &'a [u8],

@@ -51,8 +51,8 @@ pub(super) enum Ending {
     Exited(i32),
     /// It was ended by a signal that Jackfield did not send, such as SIGSEGV.
     Signalled(i32),
-    /// It wrote more than [`STDOUT_CAP`]. Jackfield killed it and its children if they were still
-    /// running.
+    /// It wrote more than [`STDOUT_CAP`] bytes to its standard output. Jackfield killed it and its
+    /// children if they were still running.
     Flooded,
     /// It was still running at its deadline. Jackfield killed it and its children.
     Hung,

@@ -9,9 +9,9 @@ use crate::delegate;
 use crate::request::NodeConfig;
 use crate::verify::IntendedFunction;
 
-/// Parses the `spec.config` of a definition or a file in `confDir`. Checks that parsing
-/// the text of the configuration again gives the same configuration, and that every plugin gets a
-/// valid plugin configuration.
+/// Parses the `spec.config` of a definition or a file in `confDir`. Checks that parsing the text of
+/// the configuration again gives the same configuration, and that every plugin gets a valid plugin
+/// configuration.
 pub(super) fn network_config(bytes: &[u8]) -> Option<()> {
     let config = accepted(NetworkConfig::parse(bytes))?;
     assert_eq!(
@@ -43,7 +43,8 @@ pub(super) fn network_config(bytes: &[u8]) -> Option<()> {
     Some(())
 }
 
-/// Parses the standard output of a plugin, once for exit status 0 and once for exit status 1.
+/// Parses the standard output of a plugin, once for exit status 0 and once for exit status 1. Also
+/// parses the output as a CNI error, and as a result in two CNI versions.
 pub(super) fn plugin_answer(bytes: &[u8]) -> Option<()> {
     for status in [0, 1] {
         if let Some(answer) = accepted(delegate::judged(status, bytes)) {

@@ -88,7 +88,7 @@ pub(super) fn kubelet_files(bytes: &[u8]) -> Option<()> {
     Some(())
 }
 
-/// Reads an owed write: a file with a pod's network-status and events that the API server has not
+/// Reads an owed write: a file with a pod's statuses and events that the API server has not
 /// received yet. Checks that the content can be written and read again.
 pub(super) fn owed_writes(bytes: &[u8]) -> Option<()> {
     const NAME: &str = "0000000001.000000001-1.json";

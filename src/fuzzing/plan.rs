@@ -1,4 +1,4 @@
-//! The target for plans. The plan of a pod combines an annotation and a definition.
+//! The fuzz target for plans. The plan of a pod combines an annotation and a definition.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -18,9 +18,9 @@ const CONF: &[u8] = br#"{"cniVersion":"1.0.0","name":"j","type":"jackfield","und
 
 /// Plans the attachments of a pod. The input contains the annotation of the pod, a zero byte, and
 /// the configuration of every definition that the annotation names. If the plan has no problems,
-/// checks that all interfaces have different names. Also checks that the namespace's policy allows
-/// the types of all plugins, and that no plugin has the denied key `sysctl`. This check skips the
-/// first attachment, which is the cluster network.
+/// checks that all interfaces have different names. For all attachments except the first, which is
+/// the cluster network, also checks that the namespace's policy allows the types of all plugins,
+/// and that no plugin has the denied key `sysctl`.
 pub(super) fn selected(bytes: &[u8]) -> Option<()> {
     let [annotation, config] = parts(bytes).map(text);
     let (annotation, config) = (annotation?, config?);

@@ -61,7 +61,6 @@ mod tests {
         }
     }
 
-    /// The record of an adopted sandbox contains every step.
     #[test]
     fn an_adopted_sandbox_reads_back_with_every_step() {
         let dir = tempfile::tempdir().unwrap();

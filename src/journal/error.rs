@@ -21,7 +21,7 @@ pub enum JournalError {
     Io {
         /// The path.
         path: PathBuf,
-        /// The operation that failed, for example "cannot be read".
+        /// What failed, for example "cannot be read".
         what: &'static str,
         /// Why.
         #[source]

@@ -1,4 +1,5 @@
-//! Failed changes of the networks of running pods. After a pause, a STATUS starts the retry.
+//! Failed changes of the networks of running pods. Every failed change has a file, its marker.
+//! After a pause, a STATUS starts the retry.
 
 use std::time::Duration;
 

@@ -24,7 +24,7 @@ impl Key {
 }
 
 /// Returns a container ID as part of a file name. Truncates a long ID, and appends a checksum of
-/// the whole ID to keep the name unique.
+/// the whole ID, which distinguishes IDs with the same beginning.
 pub(super) fn short(container: &ContainerId) -> Cow<'_, str> {
     const LONGEST: usize = 200;
     let container = container.as_str();

@@ -5,9 +5,9 @@
 //! the middle of an ADD, its delegate becomes an orphan that still holds the lock, and the next DEL
 //! waits for the orphan. So no delegate's ADD runs at the same time as a DEL of the same container.
 //!
-//! If the orphan does not finish within 500 ms, the DEL kills it. The DEL does not kill the orphan
-//! immediately, because a plugin that is killed halfway may leave state behind that its own DEL
-//! does not find, such as an interface without its final name.
+//! If the orphan does not finish in time (see [`Lock::take`]), the DEL kills it. The DEL does not
+//! kill the orphan immediately, because a plugin that is killed halfway may leave state behind that
+//! its own DEL does not find, such as an interface without its final name.
 
 mod changes;
 mod error;
@@ -135,8 +135,8 @@ impl Lock {
         Lock { file, path }.claim().ok()
     }
 
-    /// Removes the file of every free lock in `dir`. Such a file remains if a call was killed
-    /// before it wrote a record, or if a call failed to remove the file.
+    /// Removes the file of every free lock in `dir`. Such a file remains if a call was killed or
+    /// failed to remove the file, and no later call has taken the lock.
     pub fn sweep(dir: &Path) {
         if private_dir::check(dir).is_err() {
             return;
@@ -187,7 +187,7 @@ impl Turn {
     /// Waits for the turn until `deadline`. The turn ends when the caller drops the returned value.
     ///
     /// # Errors
-    /// [`LockError::Busy`] after the deadline, so that the runtime tries again (code 11).
+    /// [`LockError::Busy`] after the deadline. The runtime then tries again (code 11).
     /// [`LockError::Io`] if the directory cannot be used.
     pub fn take(dir: &Path, deadline: Instant) -> Result<Turn, LockError> {
         let dir = lock_directory(dir, disk::try_lock, deadline)?;

@@ -1,6 +1,6 @@
 //! The cache of the attachments that Multus made. The key `cniDir` of Multus' configuration names
-//! its directory. Jackfield only reads the cache, with one exception: the uninstallation removes
-//! the files of pods that Jackfield has detached.
+//! the cache's directory. Jackfield only reads the cache, with one exception: the uninstallation
+//! removes the files of pods that Jackfield has detached.
 //!
 //! ```text
 //! <cniDir>/<container>                                the delegates, in order of attachment

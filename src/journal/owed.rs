@@ -1,4 +1,4 @@
-//! Failed detachments, which Jackfield retries without a request from the runtime.
+//! Failed detachments, which Jackfield retries even if the runtime does not repeat the DEL.
 //!
 //! Jackfield cannot rely on the runtime to repeat a failed DEL. So each DEL and each STATUS starts
 //! one retry, if a retry is due. Every failed detachment has a file, its marker. The directory of
@@ -56,8 +56,8 @@ impl Journal {
     /// Marks the detachment of `key` as failed and schedules its next retry.
     ///
     /// # Errors
-    /// Code 109 if the marker cannot be written. The record itself stays, so the next DEL of the
-    /// same sandbox can detach it.
+    /// Code 109 if the marker cannot be written. The record itself stays, so the next DEL can still
+    /// detach the sandbox.
     pub fn owe(&self, key: &Key, cause: &str) -> Result<Owed, JournalError> {
         let before = self.owed(key);
         let since = before.as_ref().map_or_else(now, |owed| owed.since);
@@ -73,10 +73,10 @@ impl Journal {
         Ok(owed)
     }
 
-    /// If the retry of `key` is due, postpones the next retry by `by`, at most by the longest wait,
-    /// and returns true. The caller then starts this retry. Because of the new due time, no other
-    /// call starts a retry while this one runs. Returns false if no retry is due, or if the marker
-    /// cannot be written. The caller must hold the lock of the sandbox.
+    /// If a retry of `key` is due, sets the due time to `by` from now, at most to the longest wait,
+    /// and returns true. The caller then starts the retry. Until the new due time, no other call
+    /// starts a retry of `key`. Returns false if no retry is due, or if the marker cannot be
+    /// written. The caller must hold the lock of the sandbox.
     pub fn postpone(&self, key: &Key, by: Duration) -> bool {
         let now = now();
         let owed = self.owed(key).filter(|owed| owed.is_due(now));
@@ -108,8 +108,8 @@ impl Journal {
     }
 
     /// Reads at most [`LOOKED_AT`] markers. If there are more markers, begins at a different marker
-    /// each second. If the search always began at the first marker, it would miss a later marker
-    /// that is due.
+    /// each second. If the search always began at the first marker, it might never find a later
+    /// marker that is due.
     fn due_at(&self, now: u64, but: Option<&Key>) -> Option<Owed> {
         let mut markers: Vec<DirEntry> = self.finished(FOLDER).collect();
         let count = markers.len().max(1);

@@ -19,8 +19,8 @@ use crate::plan::Attachment;
 /// The current format. The previous format lacks the baseline, which is the state of the devices
 /// before any delegate ran.
 ///
-/// This release still reads the previous format. If a sandbox has no device, this release also
-/// writes the record in the previous format, so that the previous release can read the record.
+/// This release reads both formats. It writes the record of a sandbox without a device in the
+/// previous format, so that releases that know only the previous format can read the record.
 const FORMAT: u32 = 2;
 
 /// The first line of a record: the sandbox and every attachment that the ADD will attempt.
@@ -57,7 +57,7 @@ pub struct Header {
 }
 
 impl Header {
-    /// A header of the current boot, in the oldest format that can hold the attachments. The
+    /// Creates a header of the current boot in the oldest format that can hold the attachments. The
     /// network namespace, `CNI_ARGS` and the pod are unknown.
     pub fn new(key: &Key, attachments: Vec<Attachment>) -> Header {
         let Key { container, ifname } = key.clone();
@@ -103,7 +103,7 @@ impl Header {
     }
 }
 
-/// The format of a record with these attachments.
+/// Returns the format of a record with these attachments.
 pub(super) fn format_of(attachments: &[Attachment]) -> u32 {
     match attachments.iter().any(|it| it.device.is_some()) {
         true => FORMAT,

@@ -81,7 +81,7 @@ impl Journal {
             let age = age(&path);
             match Sandbox::read(&path) {
                 Ok(sandbox) => survey.records.push(Surveyed { sandbox, path, age }),
-                // A DEL removed the record in the meantime.
+                // Another call removed the record in the meantime.
                 Err(RecordError::Io(cause)) if cause.kind() == io::ErrorKind::NotFound => {}
                 Err(cause) => survey.damaged.push(Damaged { path, cause }),
             }

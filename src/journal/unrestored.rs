@@ -5,10 +5,9 @@
 //! ```
 //!
 //! The next ADD or change of networks that gets such a device retries the restoration. If the
-//! restoration fails again, the device may keep the MAC, GUID or VLAN of the previous pod. The ADD
-//! or change then fails, except if the new pod or the network's definition sets that value anyway.
-//! If the ADD or change succeeds, the DEL of the new pod restores the device to the state in this
-//! file.
+//! device still has the MAC, GUID or VLAN of the previous pod after that, the ADD or change fails,
+//! except if the new pod or the network's definition sets that value anyway. If the ADD or change
+//! succeeds, the DEL of the new pod restores the device to the state in this file.
 
 use device_info::PciAddress;
 use serde::{Deserialize, Serialize};

@@ -5,9 +5,9 @@
 //! route gets a new name, the build fails until the mirror has the new name too. `tests/golden`
 //! contains the expected JSON.
 //!
-//! Values with only one text form (addresses, GUIDs, interface names, CNI results and arguments)
-//! have no mirror: the journal uses the serialization of their modules. Pods and allocated devices
-//! have no mirror either, because messages between plugin and agent use the same keys.
+//! Values with only one text form (addresses, GUIDs, interface names, CNI results and arguments),
+//! the names of pods, and allocated devices have no mirror: the journal uses the serialization of
+//! their modules.
 
 mod attachment;
 mod device;

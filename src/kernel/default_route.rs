@@ -85,8 +85,8 @@ pub struct DefaultRoute {
     /// The ID of the next-hop object that the route uses. The kernel reports both the ID and the
     /// object's next hops, but does not accept both in a request.
     pub next_hop_id: Option<u32>,
-    /// The seconds until the route expires. A route from a router advertisement, for example,
-    /// expires.
+    /// The seconds until the route expires; `None` if it does not expire. Routes from router
+    /// advertisements usually expire.
     pub expires: Option<u32>,
     /// All attributes without a field above: MTU, MSS, preference, realm, …
     pub rest: Vec<RawAttribute>,

@@ -155,7 +155,7 @@ fn paths() -> Vec<PathBuf> {
 }
 
 /// Returns whether the path is a link to this process's namespace. Compares the texts of the links
-/// and opens no namespace. This saves time, because most processes are in our namespace.
+/// and opens no namespace. This saves time, because most processes are in that namespace.
 fn is_our_own(path: &Path) -> bool {
     let own = fs::read_link(OURS);
     let theirs = fs::read_link(path);

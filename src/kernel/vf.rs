@@ -114,9 +114,9 @@ pub enum VfSetting {
 impl VfState {
     /// Returns every reported value as the setting that restores it.
     ///
-    /// Trust and the hardware address come first, because they decide whether the caller can then
-    /// restore the address of the VF's interface. If the administrator has set an address, many
-    /// drivers let only a trusted VF change the address of its interface.
+    /// Trust and the hardware address come first. Both decide whether the interface of the VF can
+    /// get another address: if the administrator has set an address, many drivers let only a
+    /// trusted VF change the address of its interface.
     pub fn settings(&self) -> impl Iterator<Item = VfSetting> + use<> {
         [
             self.trust.map(VfSetting::Trust),

@@ -25,8 +25,9 @@ pub struct PodDevices {
     /// does not know the pod.
     #[serde(deserialize_with = "containers")]
     pub containers: Vec<ContainerDevices>,
-    /// The resources for which device plugins have devices on this node. `None` if Jackfield did
-    /// not ask, kubelet did not answer, or kubelet does not offer `GetAllocatableResources`.
+    /// The resources that have devices on this node: the resources of device plugins and, once
+    /// Jackfield has read the ResourceSlices, of DRA drivers. `None` if Jackfield did not ask,
+    /// kubelet did not answer, or kubelet does not offer `GetAllocatableResources`.
     #[serde(deserialize_with = "bounded::optional_texts::<_, 1024, LONGEST_NAME>")]
     pub on_node: Option<Vec<String>>,
     /// Why the answer of kubelet or the cluster is incomplete, in one line.

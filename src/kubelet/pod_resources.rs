@@ -16,9 +16,9 @@ const GET: &str = "/v1.PodResourcesLister/Get";
 const LIST: &str = "/v1.PodResourcesLister/List";
 const ALLOCATABLE: &str = "/v1.PodResourcesLister/GetAllocatableResources";
 
-/// The time limit of [`PodResources::devices_of`] and of [`PodResources::usage`], with all their
-/// requests. Kubelet usually answers within milliseconds. The limit is short, because Jackfield can
-/// read the devices of a pod from kubelet's checkpoint if kubelet does not answer.
+/// The time limit of one call of [`PodResources::devices_of`] or [`PodResources::usage`], for all
+/// its requests together. Kubelet usually answers within milliseconds. The limit is short, because
+/// Jackfield can read the devices of a pod from kubelet's checkpoint if kubelet does not answer.
 const WITHIN: Duration = Duration::from_secs(2);
 /// The upper bound of the first pause after kubelet has refused a call because of its rate limit.
 /// The pause is random, from zero to the upper bound. Kubelet allows 100 calls per second from all
@@ -49,9 +49,9 @@ impl PodResources {
         &self.socket
     }
 
-    /// Returns the devices of a pod. If the pod has no device of one of `resources`, the answer
-    /// also lists the resources that have devices on this node. If a request fails,
-    /// [`failure`](PodDevices::failure) contains the error.
+    /// Returns the devices of a pod. If `resources` contains a resource of which the pod has no
+    /// device, the answer also lists the resources that have devices on this node. If a request
+    /// fails, [`failure`](PodDevices::failure) contains the error.
     pub async fn devices_of(&self, namespace: &str, name: &str, resources: &[&str]) -> PodDevices {
         let until = Instant::now() + WITHIN;
         let mut devices = match self.pod(namespace, name, until).await {

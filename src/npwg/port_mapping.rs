@@ -20,7 +20,7 @@ pub struct PortMapping {
     /// The protocol of both ports.
     pub protocol: Protocol,
     /// The address of the host for which the plugin forwards the port. The specification does not
-    /// define this key, but the portmap plugin and Multus support it.
+    /// define the key `hostIP`, but the portmap plugin and Multus support it.
     #[serde(rename = "hostIP", skip_serializing_if = "Option::is_none")]
     pub host_ip: Option<IpAddr>,
 }

@@ -70,9 +70,8 @@ pub struct Selection {
     /// `deviceID`, a key of Multus that the specification does not define.
     pub device_id: Option<String>,
     /// Keys that neither the specification nor Multus defines, such as `ip` or
-    /// `portMappings[1].proto`. Most of these keys are typos. A key of the element itself that
-    /// contains a period is not listed, because the specification leaves such keys to
-    /// implementations.
+    /// `portMappings[1].proto`. Most of these keys are typos. The list omits keys such as
+    /// `example.com/key`, because the specification leaves keys with a period to implementations.
     pub unknown_keys: Vec<String>,
 }
 

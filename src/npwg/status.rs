@@ -134,7 +134,7 @@ impl StatusEntry {
     }
 
     /// Returns the network and interface of the entry, in the format of a selection:
-    /// `namespace/name@interface`.
+    /// `namespace/name@interface`. An entry without an interface has only the network.
     fn mark(&self) -> String {
         match &self.interface {
             Some(interface) => format!("{}@{interface}", self.name),
@@ -146,7 +146,7 @@ impl StatusEntry {
 /// Returns the addresses of the interface in the sandbox.
 ///
 /// If no address belongs to this interface, returns the addresses that have no interface index.
-/// Some plugins return an interface in the sandbox, but addresses without an index. Runtimes also
+/// Some plugins return an interface in the sandbox, but addresses without an index. Runtimes, too,
 /// use these addresses for the pod.
 fn addresses(result: &CniResult, sandbox: Option<usize>, style: StatusAddresses) -> Vec<String> {
     let of = |interface: Option<usize>| -> Vec<String> {

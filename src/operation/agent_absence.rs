@@ -130,7 +130,7 @@ mod tests {
         assert!(dated.age().unwrap() > MINUTE);
         dated.date_now().unwrap();
         assert!(dated.age().unwrap() < MINUTE);
-        assert!(dated.remove() && !dated.remove(), "one call removes it");
+        assert!(dated.remove() && !dated.remove(), "removed only once");
 
         let precious = base.path().join("precious");
         fs::write(&precious, "17 bytes of text.").unwrap();

@@ -18,8 +18,7 @@ use crate::kernel::{PodLinks, PodNetns};
 use crate::plan::{Attachment, Reason};
 use crate::verify::Masters;
 
-/// Attaching may use three quarters of the time. The last quarter is kept for detaching after a
-/// failure.
+/// Attaching leaves 1/`KEPT_FOR_DETACHING` of the time for detaching after a failure.
 pub(super) const KEPT_FOR_DETACHING: u32 = 4;
 
 /// Refuses an attachment if the network namespace already has a link with the interface name of the
@@ -128,7 +127,8 @@ impl Attaching<'_> {
     }
 
     /// Verifies the attachment. The caller must do this before it runs the plugins of the next
-    /// attachment, because those plugins may enslave this attachment's interface.
+    /// attachment, because those plugins may enslave this attachment's interface. A bond, for
+    /// example, may change the hardware addresses of its members.
     fn prove(&mut self, index: usize, attachment: &Attachment) -> Result<(), Failure> {
         let result = self.sandbox.progress[index].result.as_ref();
         let config = &self.context.request.config;

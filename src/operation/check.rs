@@ -18,8 +18,8 @@ use crate::request::{NodeConfig, Strictness};
 use crate::verify::Masters;
 
 /// Checks a pod. For each attachment, calls CHECK of the delegates and then verifies the interface
-/// in the kernel. Skips attachments that an unfinished change attaches or detaches. Returns the
-/// network-status of the attachments.
+/// in the kernel. At the end, verifies the settings of the attachments' VFs. Skips attachments that
+/// an unfinished change attaches or detaches. Returns the network-status of the attachments.
 ///
 /// # Errors
 /// The failure of the first attachment that fails its check. Another error if the sandbox has no

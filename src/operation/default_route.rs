@@ -71,7 +71,7 @@ fn takes(gateways: &[IpAddr], family: Family) -> bool {
 /// Applies the change.
 ///
 /// # Errors
-/// [`Failure::Gateway`] if the kernel refuses a new route, usually because the gateway is not
+/// [`Failure::Gateway`] if a new route cannot be added, usually because its gateway is not
 /// reachable through the interface. The kernel's error if a route cannot be removed.
 pub fn apply(
     change: &RouteChange,
@@ -118,7 +118,7 @@ pub fn prove(
 }
 
 /// Whether `found` has the family, next hops and metric of `wanted`. If `wanted` has no metric, any
-/// metric of `found` matches, because the kernel has chosen that metric.
+/// metric of `found` matches, because the kernel chooses the metric of such a route.
 fn same(wanted: &DefaultRoute, found: &DefaultRoute) -> bool {
     let way = |route: &DefaultRoute| -> Vec<_> {
         let hops = route.next_hops.iter();
@@ -130,8 +130,8 @@ fn same(wanted: &DefaultRoute, found: &DefaultRoute) -> bool {
         && way(wanted) == way(found)
 }
 
-/// Undoes the change. Ignores refusals of the kernel, because the kernel has already removed the
-/// routes of interfaces that no longer exist. Does nothing if the namespace is gone.
+/// Undoes the change. Ignores a failure that no retry can resolve: for example, a route cannot be
+/// restored if its interface no longer exists. Does nothing if the namespace is gone.
 ///
 /// # Errors
 /// A temporary failure, such as a lack of descriptors or memory. The pod may then lack its default
@@ -161,7 +161,8 @@ fn unless_final<T>(outcome: Result<T, KernelError>) -> Result<Option<T>, KernelE
 
 /// Returns the results of all attachments, without the default routes that were replaced: "the
 /// default route and gateway will be cleared" (NPWG 1.3 §4.1.2.1.9). Also removes the gateways of
-/// the same families, except from the attachment that has `default-route`.
+/// addresses of the same families, except in the result of the attachment that has
+/// `default-route`.
 pub fn reflected(sandbox: &Sandbox) -> Vec<Option<CniResult>> {
     let results = sandbox.progress.iter().map(|it| it.result.clone());
     let mut results: Vec<Option<CniResult>> = results.collect();

@@ -30,9 +30,9 @@ pub fn del(context: &Context<'_>) -> Result<(), Failure> {
     outcome
 }
 
-/// Refuses the network namespace that Jackfield itself runs in, because its interfaces belong to
-/// the node. A runtime can override this with `CNI_NETNS_OVERRIDE`. Accepts a path that cannot be
-/// opened, because the pod with that path no longer exists.
+/// Refuses the network namespace that Jackfield itself runs in, because the interfaces in that
+/// namespace belong to the node. A runtime can override this with `CNI_NETNS_OVERRIDE`. Accepts a
+/// path that cannot be opened, because the pod with that path no longer exists.
 fn refuse_own_netns(context: &Context<'_>) -> Result<(), Failure> {
     let call = &context.request.call;
     let Some(path) = call.netns.as_deref().filter(|_| !call.netns_override) else {

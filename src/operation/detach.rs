@@ -39,7 +39,7 @@ pub fn detach(context: &Context<'_>, sandbox: Sandbox, why: Detachment) -> Resul
     if let Some(pod) = &sandbox.header.pod {
         context.host.cluster.sweep(pod);
     }
-    // An ADD that failed has published nothing.
+    // An ADD that failed has published nothing, so nothing has to be removed.
     if sandbox.complete {
         network_status::leave_claims(context, &sandbox, &detached);
     }
@@ -91,7 +91,7 @@ pub(super) fn detach_some(
     let key = sandbox.header.key();
     let (detached, mut debts) = attempt(context, sandbox, indices, why);
     debts.extend(restore::restore(context, sandbox, &detached));
-    // A change that failed has published nothing.
+    // A change that failed has published nothing, so nothing has to be removed.
     if why != Detachment::Unwinding {
         network_status::leave_claims(context, sandbox, &detached);
     }

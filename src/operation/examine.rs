@@ -1,4 +1,5 @@
-//! Examines networks without a pod, and reports the problems of their configurations and programs.
+//! Examines networks without attaching a pod, and reports the problems of their configurations and
+//! programs.
 
 use super::{Context, Failure, networks};
 use crate::cluster::{Catalog, Network, NetworkError};

@@ -80,7 +80,7 @@ pub enum Failure {
     /// before it runs the first delegate.
     #[error(transparent)]
     Plan(#[from] PlanError),
-    /// Another process holds the lock of the sandbox, or the lock cannot be taken.
+    /// Another process holds a lock that the verb needs, or the lock cannot be used.
     #[error(transparent)]
     Lock(#[from] LockError),
     /// The journal cannot be used.
@@ -92,10 +92,11 @@ pub enum Failure {
         .0.container, .0.ifname
     )]
     AlreadyAttached(Key),
-    /// The runtime called CHECK for a sandbox that is not attached on this node.
+    /// The runtime called CHECK for a sandbox that neither the journal nor Multus' cache nor
+    /// `prevResult` shows as attached.
     #[error("container {}, interface {} is not on record; ADD it first", .0.container, .0.ifname)]
     NotOnRecord(Key),
-    /// The runtime called CHECK for a sandbox with a damaged record.
+    /// The runtime called CHECK for a sandbox whose record was damaged.
     #[error(
         "container {0}: its record was damaged, so its attachments are unknown; \
          delete the pod, so that its DEL detaches what it can find"
@@ -113,7 +114,7 @@ pub enum Failure {
     /// The arguments that the pod requests cannot be written as CNI_ARGS.
     #[error(transparent)]
     Args(cni::ArgsError),
-    /// The result cannot be expressed in the CNI version of the runtime.
+    /// The result cannot be expressed in the `cniVersion` of the node configuration.
     #[error("result of the cluster network: {0}")]
     Result(#[from] cni::ResultError),
     /// The attachment in the kernel differs from what the pod requested or the delegate reported.

@@ -54,8 +54,9 @@ pub struct Collected {
 /// configuration has no list of valid attachments.
 ///
 /// # Errors
-/// All failures, combined. An unreadable list or journal stops GC. After a failure to detach a
-/// sandbox or to call a plugin, GC continues.
+/// All failures, combined. GC stops if the list or the journal cannot be read, or if the lock that
+/// excludes changes cannot be used. After a failure to detach a sandbox or to call a plugin, GC
+/// continues.
 pub fn gc(context: &Context<'_>) -> Result<Collected, Failure> {
     let named = ValidAttachment::read_list(&context.request.stdin);
     let Some(named) = named.map_err(Failure::ValidAttachments)? else {
@@ -94,9 +95,9 @@ pub fn gc(context: &Context<'_>) -> Result<Collected, Failure> {
     Ok(gc.collected)
 }
 
-/// Removes the files that killed calls left: the markers and reservations of sandboxes without a
-/// record, and the locks that are free. Such files do no harm, so a failure to remove them does not
-/// fail the GC.
+/// Removes the files that killed or failed calls left: the markers and reservations of sandboxes
+/// without a record, and the files of free locks. Such files do no harm, so a failure to remove
+/// them does not fail the GC.
 fn sweep(context: &Context<'_>) {
     let (journal, locks) = (&context.host.journal, &context.host.lock_dir);
     journal.sweep_markers(locks);

@@ -154,7 +154,7 @@ fn runtime_object(context: &Context<'_>) -> Result<RawObject, Failure> {
 }
 
 /// Whether Jackfield can read all networks in the node configuration without asking the cluster.
-/// This requires that the cluster network is defined on this node and that there are no default
+/// This requires that [`is_on_disk`] is true for the cluster network, and that there are no default
 /// networks.
 pub(super) fn are_on_disk(config: &NodeConfig) -> bool {
     is_on_disk(&config.cluster_network) && config.default_networks.is_empty()

@@ -68,7 +68,7 @@ fn claims(sandbox: &Sandbox, results: &[Option<CniResult>], shown: &[Shown]) -> 
 
 /// Writes a file that asks the agent to remove the detached attachments at `indices` from the
 /// status of the pod's ResourceClaims. Writes no file if the journal has a record of another
-/// sandbox of the pod.
+/// sandbox of the pod, or if the node has no agent.
 pub(super) fn leave_claims(context: &Context<'_>, sandbox: &Sandbox, indices: &[usize]) {
     let attachments = sandbox.header.at(indices);
     let devices = attachments.filter_map(|it| Some((it.device.as_ref()?.claim.clone()?, None)));

@@ -86,19 +86,20 @@ pub enum Note {
     /// GC ran out of time with this number of sandboxes left to detach.
     #[error("GC had no time for {0} containers; the next GC continues with them")]
     GcOutOfTime(usize),
-    /// GC calls no plugin, because the attachments of a live container are unknown.
+    /// GC skips the GC of the plugins, because the attachments of a live container are unknown.
     #[error(
-        "container {0} is attached and not on record, so GC calls no plugin: a plugin might free \
-         the resources of that container"
+        "container {0} is attached and not on record, so GC skips the GC of the plugins: a \
+         plugin might free the resources of that container"
     )]
     UnrecordedContainer(ContainerId),
-    /// GC calls no plugin, because the networks of running pods are being changed.
+    /// GC skips the GC of the plugins, because the networks of running pods are being changed.
     #[error(
-        "networks of running pods are being changed, so GC calls no plugin: a plugin might free \
-         the resources of a new attachment ({0})"
+        "networks of running pods are being changed, so GC skips the GC of the plugins: a \
+         plugin might free the resources of a new attachment ({0})"
     )]
     ChangesUnderWay(LockError),
-    /// GC skips networks, because all configurations together exceed the size limit.
+    /// GC skips the GC of some networks' plugins, because the configurations of all networks
+    /// together exceed the size limit.
     #[error(
         "GC skips {left_out} networks, because the configurations of all networks together \
          exceed {limit} bytes; shorten the configurations"
@@ -140,14 +141,14 @@ mod tests {
             (Note::GcOutOfTime(3), "no time for 3 containers"),
             (
                 Note::UnrecordedContainer(container()),
-                "container c1 is attached and not on record, so GC calls no plugin",
+                "container c1 is attached and not on record, so GC skips the GC of the plugins",
             ),
             (
                 Note::ChangesUnderWay(LockError::Busy {
                     path: "/locks/changes".into(),
                     holders: "process 7".to_owned(),
                 }),
-                "networks of running pods are being changed, so GC calls no plugin",
+                "networks of running pods are being changed, so GC skips the GC of the plugins",
             ),
         ] {
             let line = note.to_string();

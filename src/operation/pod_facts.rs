@@ -36,8 +36,8 @@ impl PodFacts {
             uid: pod.uid.or_else(|| clusters?.uid.clone()),
             ..pod
         });
-        // If the runtime passes no pod name, Jackfield does not know the namespace in which to look
-        // up the selected networks.
+        // Ignore the cluster's annotations if the runtime passes no pod name. Jackfield then does
+        // not know the namespace in which to look up the selected networks.
         let annotations = || Some(clusters?.annotations.clone()).filter(|_| is_pod);
         PodFacts {
             pod: named,

@@ -24,7 +24,7 @@ use crate::verify::IntendedFunction;
 /// A plan with the programs of its plugins.
 #[derive(Debug, Default)]
 pub struct Prepared {
-    /// The pod, if the runtime passes one in CNI_ARGS.
+    /// The pod, if the runtime passes one in `CNI_ARGS`.
     pub pod: Option<PodName>,
     /// The digest of the annotation that selects the pod's networks.
     pub networks: NetworksDigest,
@@ -102,8 +102,8 @@ impl Announced<'_> {
     }
 }
 
-/// Prepares a change of the networks of the running pod with the record `header`. Changes nothing
-/// on the node.
+/// Prepares a change of a running pod's networks. `header` is the header of the pod's record.
+/// Changes nothing on the node.
 ///
 /// # Errors
 /// If the data from the runtime is invalid, if the cluster does not answer, or if the pod in the

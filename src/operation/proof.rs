@@ -47,8 +47,8 @@ pub struct Shown {
 ///
 /// # Errors
 /// [`Failure::Verification`] with every finding that is not allowed. [`Failure::DeviceInfo`] if the
-/// device-info is wrong, so that Jackfield must not publish it. [`Failure::Kernel`] if the kernel
-/// does not answer.
+/// device-info file cannot be read, is invalid or contradicts the hardware. [`Failure::Kernel`] if
+/// the kernel does not answer.
 pub fn prove(
     config: &NodeConfig,
     attachment: &Attachment,
@@ -77,8 +77,8 @@ pub fn prove(
         let warnings = Vec::new();
         return Ok(Proof { warnings, shown });
     }
-    // A device without a driver has an identifier in the device plugin's own format, so Jackfield
-    // cannot compare the identifier with the interface.
+    // If `driver` is `None`, the identifier has the device plugin's own format. Jackfield cannot
+    // compare such an identifier with the interface.
     let device = attachment.device.as_ref().filter(|it| it.driver.is_some());
     let intended = Intended {
         ifname: &attachment.ifname,

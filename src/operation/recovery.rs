@@ -27,9 +27,10 @@ pub(super) use unrecorded::find as find_unrecorded;
 /// the sandbox had a record that was destroyed or damaged.
 ///
 /// # Errors
-/// [`Failure::Owed`] if a part may still be attached. The sandbox then has a record for the retry,
-/// unless the journal cannot be written. Another error if the attachments cannot be determined, or
-/// if the journal cannot be changed.
+/// [`Failure::Owed`] if there is a sign that the sandbox is attached, and the delegates do not
+/// detach all of it. The sandbox then has a record for the retry, unless the journal cannot be
+/// written. Another error if the attachments cannot be determined, or if the journal cannot be
+/// changed.
 pub(super) fn del_without_record(
     context: &Context<'_>,
     key: &Key,
@@ -40,7 +41,8 @@ pub(super) fn del_without_record(
     };
     if unrecorded.is_attached {
         // Write the record first. If this DEL fails, Jackfield then retries it like any other DEL.
-        // If the disk is full, detach without a record, because deleting pods may free the disk.
+        // If the record cannot be written, detach without it, because deleting pods may free a full
+        // disk.
         let journal = &context.host.journal;
         let recorded = journal.write(&unrecorded.sandbox).map(drop);
         let recorded = match unrecorded.is_of_multus {

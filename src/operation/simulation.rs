@@ -1,8 +1,8 @@
 //! Deterministic simulation of the CNI verbs. The code of the verbs runs unchanged on a simulated
-//! machine with a simulated kernel, delegates, cluster, kubelet, clocks and disk. Up to 30 calls
-//! run at a time, in an order that depends only on the seed. A call may be killed at any step. A
-//! world is one run of such a machine. The seed of a world determines everything that happens in
-//! the world.
+//! machine with a simulated kernel, delegates, cluster, kubelet, clocks and disk. Up to 30 pods
+//! exist at a time. The order in which their calls run depends only on the seed. A call may be
+//! killed at any step. A world is one run of such a machine. The seed of a world determines
+//! everything that happens in the world.
 //!
 //! ```text
 //! # simulates a million pods, optimised but with debug assertions; the first seed is 1
@@ -85,8 +85,9 @@ impl Runner {
         self.run_in(seed, mutant, mutant, is_verbose)
     }
 
-    /// Runs a world. If `mutant` is given, the world breaks this rule on purpose. If `favoured` is
-    /// given, the world gets conditions in which breaking this rule has an effect.
+    /// Runs a world. If `mutant` is given, the world breaks the rule of `mutant` on purpose. If
+    /// `favoured` is given, the world gets conditions in which breaking the rule of `favoured` would
+    /// have an effect.
     fn run_in(
         &self,
         seed: u64,
@@ -229,7 +230,7 @@ fn no_seed_breaks_a_rule() {
         ..
     } = figures;
     println!(
-        "{pods} pods in {worlds} worlds from seed {first} on in {took:.1} s ({:.0} pods/s): {calls} calls, {steps} steps, \
+        "{pods} pods in {worlds} worlds, first seed {first}, {took:.1} s ({:.0} pods/s): {calls} calls, {steps} steps, \
          {kills} kills, {orphans} orphans, {power_losses} power losses, {disk_faults} disk faults, \
          {delegate_faults} delegate faults",
         pods as f64 / took
@@ -248,8 +249,8 @@ fn two_runs_of_a_seed_are_identical() {
     }
 }
 
-/// The simulation must detect each mutant (a rule that is broken on purpose) within this number of
-/// worlds.
+/// The simulation must detect each mutant within this number of worlds. A mutant breaks one rule on
+/// purpose.
 const FOUND_WITHIN: u64 = 150;
 
 #[test]

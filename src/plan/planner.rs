@@ -87,8 +87,8 @@ impl<'a> Planner<'a> {
 
     /// Plans the chain of `auxiliaryCNIChainName`, which runs for every pod. The chain is a
     /// separate attachment, so that it cannot break the cluster network. The chain creates no
-    /// interface. So the planner calls this method only after every network has got its interface
-    /// name.
+    /// interface, but its attachment gets an interface name. The caller plans the chain after all
+    /// networks, so that the chain does not take a name from a network.
     pub(super) fn auxiliary_chain(&mut self) {
         let Some(found) = &self.inputs.catalog.auxiliary else {
             return;

@@ -65,7 +65,7 @@ pub enum Reason {
     },
     /// The call's deadline passed before the plan was complete and checked.
     #[error(
-        "the plan is not ready by the deadline; select fewer or smaller networks, or raise deadlines.add"
+        "the plan is not ready by the deadline; select fewer networks, make their definitions shorter, or raise deadlines.add"
     )]
     NoTime,
     /// Jackfield could not assign a device to the network.
@@ -114,8 +114,8 @@ pub enum ConfigurationProblem {
     /// The definition exists but has an error.
     #[error("{0}")]
     Unusable(SharedError),
-    /// The configurations of all networks of the pod exceed
-    /// [`MAX_CONFIGURATIONS`](super::MAX_CONFIGURATIONS).
+    /// The configurations of the pod's networks have more than
+    /// [`MAX_CONFIGURATIONS`](super::MAX_CONFIGURATIONS) bytes together.
     #[error(
         "{origin}: the configurations of the pod's networks up to this one have {bytes} bytes; \
          {MAX_CONFIGURATIONS} are allowed; make them smaller or select fewer"
@@ -126,7 +126,7 @@ pub enum ConfigurationProblem {
         /// The total size of the configurations up to and including this one.
         bytes: usize,
     },
-    /// A plugin declares more than [`MAX_CAPABILITIES`](super::MAX_CAPABILITIES).
+    /// A plugin declares more than [`MAX_CAPABILITIES`](super::MAX_CAPABILITIES) capabilities.
     #[error(
         "{origin}: plugin {plugin}: key \"capabilities\" declares {count}; \
          {MAX_CAPABILITIES} are allowed; remove those that no pod requests"
@@ -230,8 +230,8 @@ pub enum Restriction {
     },
     /// The network has the cluster network's name but a different configuration.
     #[error(
-        "the network has the cluster network's name {0}, so the network would use up the cluster \
-         network's addresses; choose another name"
+        "the network has the same name as the cluster network, {0}, so both would take their \
+         addresses from the same pool; choose another name"
     )]
     ClusterName(NetworkName),
     /// The list of plugins has a denied key.

@@ -40,7 +40,7 @@ pub enum Uplink {
     },
     /// The port of the device with this ID.
     Device(String),
-    /// The configuration does not name the uplink.
+    /// No plugin of the attachment has an uplink, or the configuration does not name it.
     Unknown,
 }
 

@@ -14,7 +14,7 @@ use crate::npwg::{
 use crate::request::RuleName;
 
 impl Attachment {
-    /// An attachment with this configuration and the interface net1, without requests.
+    /// An attachment with this configuration and the interface `net1`, without requests.
     pub(crate) fn for_tests(config: &str) -> Attachment {
         Attachment::bare(
             "demo/n".to_owned(),
@@ -217,7 +217,11 @@ fn default_networks_come_between_the_cluster_network_and_selected_networks() {
         namespace: Some("kube-system"),
         ..story.clone()
     };
-    assert_eq!(of_the_system.attached(), [cluster], "no default networks");
+    assert_eq!(
+        of_the_system.attached(),
+        [cluster],
+        "a pod in a system namespace gets no default networks"
+    );
     let without_pod = Story {
         namespace: None,
         ..selecting
@@ -288,8 +292,8 @@ fn generated_interface_names_avoid_requested_names() {
         let attached: Vec<&str> = attached.map(|it| it.ifname.as_str()).collect();
         assert_eq!(attached, names, "{annotation}");
     }
-    // The names that the pod requests also take precedence over those of the administrator's
-    // networks.
+    // The generated names of the administrator's networks also avoid the names that the pod
+    // requests.
     let story = story
         .macvlan("infra/metrics", &[])
         .node("defaultNetworks", json!(["infra/metrics"]))
@@ -311,7 +315,7 @@ fn generated_interface_names_avoid_requested_names() {
 
 // clause: NPWG-1.3 §3.4.1 config: spec.config takes precedence over files
 // clause: NPWG-1.3 §3.4.1 order: spec.config comes first, then a list on disk, then a single plugin
-// clause: NPWG-1.3 §3.4.1 on disk: the key name in the file must match
+// clause: NPWG-1.3 §3.4.1 on disk: the key `name` in the file is the name of the definition
 // clause: NPWG-1.3 §3.4.1 otherwise
 // clause: NPWG-1.3 §3.2 no keys: a file on the node has the configuration
 #[test]
@@ -437,7 +441,8 @@ fn isolation_allows_only_own_and_global_namespaces() {
 }
 
 /// In the annotation `v1.multus-cni.io/default-network`, a name without a namespace means a
-/// definition in `multusNamespace`. The administrator owns these definitions.
+/// definition in `multusNamespace` (`kube-system` by default). The administrator owns these
+/// definitions.
 #[test]
 fn isolation_allows_a_cluster_network_in_the_multus_namespace() {
     let story = story()
@@ -565,7 +570,7 @@ fn a_policy_restricts_only_the_networks_that_pods_select() {
     assert_eq!(
         story.plan().problems,
         [],
-        "a namespace's own rule replaces the rule *"
+        "the rule for a namespace replaces the rule for `*`"
     );
 }
 
@@ -583,7 +588,7 @@ fn a_policy_also_restricts_the_keys_beside_the_plugins() {
     let name = Restriction::ClusterName(cluster.parse().unwrap());
     assert_eq!((code, reason), (108, Reason::Restricted(name)));
     assert_eq!(named("another").node("policy", types).plan().problems, []);
-    assert_eq!(named(&cluster).plan().problems, [], "no policy applies");
+    assert_eq!(named(&cluster).plan().problems, [], "without a policy");
     for key in ["name", "disablecheck"] {
         let denied = policy(json!({"denyKeys": [key]}));
         let (code, _, reason) = named("another").node("policy", denied).problem();
@@ -772,7 +777,8 @@ fn networks_of_the_node_configuration_prefer_files_to_definitions() {
             assert_eq!(plugin.as_str(), "bridge");
         }
     }
-    // The network's label is the name of its definition, even if the configuration is on disk.
+    // If the definition has no configuration, the network consists of the definition and the file,
+    // and its label is the name of the definition.
     let words = ["kube-system/own (eth0)", "kube-system/own (net1)"];
     assert_eq!(answered(None).attached(), words);
 }
@@ -862,7 +868,10 @@ fn undeclared_addresses_can_go_into_cni_args() {
         }
         let attachment = story.second();
         assert_eq!(argument(&attachment, capability), None);
-        assert!(attachment.cni_args.is_none(), "Multus sets no args.cni");
+        assert!(
+            attachment.cni_args.is_none(),
+            "`undeclared: args` sets only CNI_ARGS, not args.cni"
+        );
         let variable = if key == "ips" { "IP" } else { "MAC" };
         assert_eq!(attachment.extra_args[0].0, variable);
         assert!(value.contains(&attachment.extra_args[0].1), "{key}");
@@ -910,7 +919,11 @@ fn npwg_1_0_always_passes_addresses_in_args() {
             attachment.cni_args.unwrap().to_string(),
             format!(r#"{{"ips":["10.0.0.5","2001:db8::5"],"mac":"{ipoib}"}}"#)
         );
-        assert_eq!(attachment.requested.ips.len(), 2, "to be verified");
+        assert_eq!(
+            attachment.requested.ips.len(),
+            2,
+            "verification checks both addresses"
+        );
         assert!(attachment.requested.mac.is_some());
     }
 }
@@ -948,7 +961,7 @@ fn plugin_args_that_cannot_hold_cni_args_are_refused() {
             panic!("{reason:?}");
         };
         assert_eq!(plugin.as_str(), "macvlan");
-        // For a pod without cni-args, Jackfield does not check the plugin's args.
+        // For a pod without `cni-args`, Jackfield does not check the plugin's `args`.
         assert!(story(args).networks("net").plan().problems.is_empty());
     }
     for args in [
@@ -1067,7 +1080,7 @@ fn an_annotation_may_replace_the_cluster_network() {
     assert_eq!(
         plan.problems,
         [],
-        "no plugin declares ips, so CNI_ARGS pass them"
+        "the cluster network gets `ips` in CNI_ARGS if no plugin declares the capability"
     );
     assert_eq!(plan.attachments[0].extra_args[0].0, "IP");
 
@@ -1110,9 +1123,13 @@ fn a_claim_gives_addresses_to_networks_that_declare_ips() {
         argument(&taken, "ips").as_deref(),
         Some(r#"["10.0.0.5/24","fd00::5/64"]"#)
     );
-    assert_eq!(taken.requested.ips.len(), 2, "to be verified");
+    assert_eq!(
+        taken.requested.ips.len(),
+        2,
+        "verification checks both addresses"
+    );
     let new = asking("net", r#""new""#).second();
-    assert_eq!(argument(&new, "ips"), None, "nothing allocated yet");
+    assert_eq!(argument(&new, "ips"), None, "the claim has no address yet");
     let ignored = asking("plain", r#""vm.blue""#).second();
     assert!(ignored.requested.ips.is_empty() && ignored.capability_args.is_empty());
     let (code, _, reason) = asking("net", r#""vm.blue","ips":["10.0.0.6"]"#).problem();
@@ -1134,7 +1151,7 @@ fn only_an_attachment_that_requests_the_default_route_gets_it() {
     }
 }
 
-// clause: NPWG-1.3 §4.1.2.1.9 once: this limit covers both annotations together
+// clause: NPWG-1.3 §4.1.2.1.9 once: only one element of both annotations may have `default-route`
 #[test]
 fn two_annotations_cannot_both_request_the_default_route() {
     let routed = r#"[{"name":"net","namespace":"pods","default-route":["10.0.0.1"]}]"#;
@@ -1188,7 +1205,8 @@ fn an_unknown_key_in_the_annotation_causes_a_warning() {
     assert_eq!(plan.warnings, [unknown]);
 }
 
-/// Adds the definition `name`, which uses the devices of the resource `r`.
+/// Adds the definition `name`, which uses the devices of the resource `r`. The pod has two devices
+/// of this resource.
 fn with_resource(mut story: Story, name: &str, capabilities: &[&str]) -> Story {
     story = story.macvlan(name, capabilities);
     let definition = story.definitions.last_mut().unwrap();

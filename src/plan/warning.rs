@@ -32,8 +32,8 @@ pub enum PlanWarning {
     },
 }
 
-/// The subject and verb of a sentence about `keys`. Names only a few keys, since there may be
-/// thousands.
+/// Returns the subject and verb of a sentence about `keys`. Names only a few keys, since there may
+/// be thousands.
 fn key_list(keys: &[String]) -> String {
     let named = named(keys.iter().map(|key| format!("{:?}", excerpt(key))));
     match keys {
@@ -78,7 +78,7 @@ pub enum PlanRemark {
 }
 
 impl PlanWarning {
-    /// The warning as an event for the pod.
+    /// Returns the warning as an event for the pod.
     pub fn event(&self) -> Event {
         let reason = match self {
             PlanWarning::IgnoredAnnotation { .. } => "InvalidAnnotation",
@@ -87,8 +87,8 @@ impl PlanWarning {
         Event::warning(reason, self.to_string())
     }
 
-    /// The plan error that replaces this warning on a node with `invalidAnnotation: fail`; `None`
-    /// if that key does not affect this warning.
+    /// Returns the plan error that replaces this warning on a node with `invalidAnnotation: fail`;
+    /// `None` if that key does not affect this warning.
     pub fn ignored(&self) -> Option<PlanError> {
         match self {
             PlanWarning::IgnoredAnnotation { key, error } => Some(PlanError {

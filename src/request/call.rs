@@ -37,8 +37,8 @@ impl Call {
     /// Reads the environment through `variable`.
     ///
     /// # Errors
-    /// Code 4 for an unknown verb, missing variables or invalid `CNI_ARGS`. The error names every
-    /// missing variable.
+    /// Code 4 for an unknown verb, missing variables or, except in a DEL, invalid `CNI_ARGS`. The
+    /// error names every missing variable.
     pub fn read(variable: impl Fn(&str) -> Option<String>) -> Result<Call, EnvironmentError> {
         let text = variable("CNI_COMMAND").unwrap_or_default();
         let verb = Verb::named(&text).ok_or(EnvironmentError::Verb(text))?;

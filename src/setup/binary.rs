@@ -22,7 +22,8 @@ pub(super) const OURSELVES: &str = "/proc/self/exe";
 pub struct Machine(u16);
 
 impl Machine {
-    /// The machine of the program at `path`; `None` for scripts and unreadable files.
+    /// Returns the machine of the program at `path`; `None` for a file that is not an ELF program,
+    /// such as a script, or that cannot be read.
     pub fn of(path: &Path) -> Option<Machine> {
         let mut header = [0; 20];
         regular_file::open(path)
@@ -107,9 +108,9 @@ pub(super) fn drift(paths: &HostPaths, installed: &Manifest) -> Option<Drift> {
     }
 }
 
-/// Refuses this binary if a plugin of `network` or the installed binary is built for a different
-/// machine. That this binary runs does not prove that its machine is the node's, because the kernel
-/// may emulate another machine.
+/// Refuses this binary if it is built for a different machine than the installed binary or than a
+/// plugin of `network`. That this binary runs does not prove that its machine is the node's,
+/// because the kernel may emulate another machine.
 ///
 /// # Errors
 /// [`SetupError::OtherMachine`].

@@ -34,7 +34,7 @@ pub(super) fn journal(paths: &HostPaths, plan: &InstallPlan) -> Result<(), Setup
 }
 
 /// Refuses to replace a newer binary, unless `options` allow a downgrade. This binary may be unable
-/// to read the newer binary's records.
+/// to read the records that the newer binary has written.
 pub(super) fn version(options: &Options, before: Option<&Manifest>) -> Result<(), SetupError> {
     match before {
         Some(before) if before.version > super::version() && !options.allow_downgrade => {

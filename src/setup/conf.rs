@@ -24,8 +24,9 @@ const OF_LIST: [&str; 6] = [
     "disableGC",
     "plugins",
 ];
-/// The CNI versions of our configuration. Runtimes that ignore `cniVersions` use `VERSION`.
+/// The default `cniVersion` of the list, for runtimes that ignore `cniVersions`.
 const VERSION: &str = "1.0.0";
+/// The default `cniVersions` of the list.
 const VERSIONS: [&str; 4] = ["0.3.1", "0.4.0", "1.0.0", "1.1.0"];
 /// The capabilities that the runtime should pass: host ports, bandwidth limits, and the pod's
 /// annotations.
@@ -146,12 +147,12 @@ impl OurConf {
         self.ours.get("clusterNetwork").is_some() || self.ours.get("delegates").is_some()
     }
 
-    /// The value of `clusterNetwork`, if it is a string.
+    /// Returns the value of `clusterNetwork`, if it is a string.
     pub fn cluster_network(&self) -> Option<String> {
         self.ours.value_as("clusterNetwork")
     }
 
-    /// The types of the plugins that other programs appended.
+    /// Returns the types of the plugins that other programs appended.
     pub fn follower_types(&self) -> Vec<String> {
         let types = self.followers.iter();
         types.filter_map(|plugin| plugin.value_as("type")).collect()

@@ -6,9 +6,11 @@
 //!            ▶ Multus' cache
 //! ```
 //!
-//! A finding of one check does not prevent the other checks, with two exceptions. Without a valid
-//! configuration, `doctor` does not check the programs. If `with_host` fails, for example because
-//! `/proc` is not mounted, `doctor` skips the checks after `installation`.
+//! A finding of one check does not prevent the other checks, with two exceptions. If the
+//! configuration is missing or invalid, `doctor` skips `programs`, and the other checks use only
+//! the paths that `configuration::read` finds. If it finds no usable paths, or if `with_host`
+//! fails, for example because `/proc` is not mounted, `doctor` skips all checks after
+//! `installation`.
 
 mod cluster;
 mod configuration;

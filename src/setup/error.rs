@@ -85,7 +85,8 @@ pub enum SetupError {
     /// The rehearsal before a takeover is impossible.
     #[error("cannot find out whether pods would fail, so Multus stays: {}", .0.to_cni().msg)]
     NoRehearsal(#[source] Box<Failure>),
-    /// A file of the node sorts before every name that our configuration may have.
+    /// A file in the runtime's directory sorts before every name that Jackfield's configuration may
+    /// have.
     #[error("{0} comes before every name that {NAME}'s configuration may have")]
     NotFirst(PathBuf),
     /// The configuration to install is invalid.
@@ -110,13 +111,13 @@ pub enum SetupError {
         /// The version of the installed binary.
         installed: Box<semver::Version>,
     },
-    /// A plugin of the node or the installed binary is built for a different machine than this
-    /// binary.
+    /// A program on the node is built for a different machine than this binary. The program is a
+    /// plugin or the installed binary.
     #[error("this {NAME} is for {ours}, and {path} on this node is for {theirs}")]
     OtherMachine {
-        /// The plugin, or the installed binary.
+        /// The program.
         path: PathBuf,
-        /// The machine that it is built for.
+        /// The machine that the program is built for.
         theirs: Machine,
         /// The machine of this binary.
         ours: Machine,
@@ -311,9 +312,9 @@ impl Problem for SetupError {
                 "correct it; Multus stays as it is"
             }
             SetupError::PodsWouldFail(_) => {
-                "correct what is listed, or take over anyway with --force"
+                "correct what is listed; to take over anyway, use --force"
             }
-            SetupError::NoRehearsal(_) => "or take over anyway with --force",
+            SetupError::NoRehearsal(_) => "to take over anyway, use --force",
             SetupError::NotFirst(_) => {
                 "rename it, or let the runtime read a directory of its own (--conf-dir, \
                  --cluster-conf-dir)"

@@ -91,7 +91,7 @@ fn keep(options: &Options, report: &mut Report, say: Say<'_>) -> Result<(), Setu
 }
 
 /// The installation at the last check. The guard keeps this in memory, because another program may
-/// remove the runtime's directory with all its files.
+/// remove the runtime's directory with all its files, including the manifest.
 struct LastLook {
     installed: Installed,
     /// The size and checksum of the cluster network's file. `None` unless Jackfield's configuration

@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 pub struct HostPaths {
     /// The mount point of the host's directories; `/` on the host itself.
     pub host_root: PathBuf,
-    /// The directory from which the runtime reads configurations. Our configuration is in it.
+    /// The directory from which the runtime reads configurations. It contains Jackfield's
+    /// configuration.
     pub conf_dir: PathBuf,
     /// The directory to which the cluster network writes its configuration. It differs from
     /// `conf_dir` if the runtime reads a separate directory (NPWG 1.3 §6.1.1).

@@ -17,7 +17,7 @@ pub enum Notice {
     /// The binary and the configuration are in place.
     #[error(
         "installed {binary} and {conf}, which delegates to {}",
-        network.as_deref().unwrap_or("the networks in its key delegates")
+        network.as_deref().unwrap_or("the networks of its key \"delegates\"")
     )]
     Installed {
         /// The binary.
@@ -181,7 +181,7 @@ pub enum TakeoverRemark {
     UnknownLogLevel(String),
     /// The configuration has both `delegates` and `clusterNetwork`, and Multus uses
     /// `clusterNetwork`.
-    #[error("delegates is not taken over, since Multus uses clusterNetwork")]
+    #[error("key \"delegates\" is not taken over, since Multus uses \"clusterNetwork\"")]
     IgnoredDelegates,
     /// Multus' DaemonSet maintains the kubeconfig.
     #[error("Multus' DaemonSet maintains {0}")]
@@ -239,7 +239,7 @@ mod tests {
                     conf: "/dir/a".into(),
                     network: None,
                 },
-                "installed /bin/jackfield and /dir/a, which delegates to the networks in its key delegates",
+                "installed /bin/jackfield and /dir/a, which delegates to the networks of its key \"delegates\"",
             ),
             (
                 Notice::WaitsForNetwork {

@@ -48,8 +48,9 @@ pub(super) enum Wake {
 }
 
 impl Notify {
-    /// Watches `dirs`. Blocks SIGTERM and SIGINT, so that these signals end the wait. Otherwise the
-    /// kernel would ignore them if this is the first process of a container.
+    /// Watches `dirs`. Blocks SIGTERM and SIGINT and reads them from a descriptor, so that they end
+    /// a wait. With the default action, these signals would have no effect on the first process of
+    /// a container.
     pub(super) fn new(dirs: Vec<PathBuf>) -> Result<Notify, SetupError> {
         let first = dirs.first().cloned().unwrap_or_default();
         let failed = |cause| not_watched(&first, cause);

@@ -21,11 +21,11 @@ pub(super) struct NodeDirectories {
     pub(super) runtime: Directory,
     /// The directory to which the cluster network writes, if the runtime does not read it.
     pub(super) apart: Option<Directory>,
-    /// Multus' configuration converted to our keys, if this run of the installer takes over from
-    /// Multus.
+    /// Multus' configuration converted to Jackfield's keys, if this run of the installer takes over
+    /// from Multus.
     pub(super) takes_over: Option<RawObject>,
-    /// Our configuration, if another program renamed its file so that the runtime no longer reads
-    /// the file. The string is the new name of the file.
+    /// Jackfield's configuration, if another program has renamed the file of this configuration to
+    /// a name that the runtime does not read. The string is the new name.
     pub(super) renamed: Option<(String, OurConf)>,
     /// The configuration that was installed last.
     pub(super) previous: Option<OurConf>,
@@ -69,15 +69,15 @@ impl NodeDirectories {
 /// What the installer should put in place.
 #[derive(Debug)]
 pub(super) struct InstallPlan {
-    /// Our configuration.
+    /// Jackfield's configuration.
     pub(super) conf: OurConf,
-    /// The name of our configuration's file.
+    /// The name of the file for Jackfield's configuration.
     pub(super) name: String,
-    /// Whether our configuration always uses the first network in the cluster network's directory,
-    /// even if that network changes.
+    /// Whether Jackfield's configuration always uses the first network in the cluster network's
+    /// directory, even if that network changes.
     pub(super) follows: bool,
-    /// Multus' configuration converted to our keys, if our configuration replaces it or has
-    /// replaced it.
+    /// Multus' configuration converted to Jackfield's keys, if Jackfield's configuration replaces
+    /// it or has replaced it.
     pub(super) taken_over: Option<RawObject>,
     /// The names of the files to remove from the runtime's directory.
     pub(super) remove: Vec<String>,
@@ -151,7 +151,7 @@ pub(super) fn plan(
     let wanted = wanted(template, taken_over, directories);
     let follows = wanted.is_none() && manifest.is_some_and(|manifest| manifest.follows);
     let base = match (wanted, existing) {
-        // In a takeover, the plugins that follow Multus in its list are in `wanted` already.
+        // In a takeover, `wanted` already has the plugins that come after Multus in Multus' list.
         (Some(wanted), Some(existing)) if directories.takes_over.is_none() => {
             wanted.followed_as(existing)
         }
@@ -204,8 +204,8 @@ pub(super) fn plan(
     })))
 }
 
-/// Makes our configuration from the template and the converted configuration of Multus. Returns
-/// `None` if there is no template and this run does not take over from Multus.
+/// Makes Jackfield's configuration from the template and the converted configuration of Multus.
+/// Returns `None` if there is no template and this run does not take over from Multus.
 fn wanted(
     template: Option<&RawObject>,
     taken_over: Option<&RawObject>,
@@ -218,7 +218,9 @@ fn wanted(
     }
 }
 
-/// Whether the installer removes or replaces this file of the runtime's directory.
+/// Whether this file of the runtime's directory must not stay as it is, because it configures
+/// Jackfield, or Multus in a takeover. The installer replaces it if the new configuration has the
+/// same name, and otherwise removes it.
 fn gives_way(file: &ConfFile, takes_over: bool) -> bool {
     match file.kind {
         Kind::Ours(_) => true,
@@ -227,12 +229,12 @@ fn gives_way(file: &ConfFile, takes_over: bool) -> bool {
     }
 }
 
-/// Returns a name for our configuration that sorts before all files that stay.
+/// Returns a name for Jackfield's configuration that sorts before all files that stay.
 fn first_name(runtime: &Directory, takes_over: bool) -> Result<String, SetupError> {
     let first = runtime.files.iter().find(|file| {
-        // If a file under one of our names is broken, the installer copies and replaces it. If a
-        // file under one of our names configures a network, the file stays, because the node needs
-        // this network.
+        // A broken file with one of `NAMES` is normally Jackfield's own, so the installer may
+        // replace it. A file with one of `NAMES` that configures a network stays, because the node
+        // needs this network.
         let is_broken = matches!(file.kind, Kind::Broken(_));
         let is_replaced = is_broken && NAMES.contains(&file.name.as_str());
         !gives_way(file, takes_over) && !is_replaced

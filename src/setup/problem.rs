@@ -59,7 +59,7 @@ pub enum NoNetwork {
 /// How the files on a node differ from the installation.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum Drift {
-    /// Another program renamed our configuration.
+    /// Another program renamed Jackfield's configuration.
     #[error("{file} was renamed to {to}")]
     Renamed {
         /// The configuration.
@@ -67,7 +67,7 @@ pub enum Drift {
         /// The new name of the configuration's file.
         to: String,
     },
-    /// Our configuration was changed and cannot be used any more.
+    /// Jackfield's configuration was changed and cannot be used any more.
     #[error("{file} was changed and is not a configuration: {cause}")]
     Damaged {
         /// The configuration.
@@ -75,33 +75,34 @@ pub enum Drift {
         /// What is wrong with it.
         cause: Arc<ConfFileProblem>,
     },
-    /// The file of our configuration contains the configuration of another program.
+    /// The file of Jackfield's configuration contains the configuration of another program.
     #[error("{0} contains the configuration of another program")]
     Overwritten(PathBuf),
-    /// Our configuration is missing.
+    /// Jackfield's configuration is missing.
     #[error("{0} is missing")]
     Missing(PathBuf),
-    /// Another file sorts before our configuration.
+    /// Another file sorts before Jackfield's configuration.
     #[error("{first} comes before {ours}")]
     NotFirst {
         /// The file that the runtime uses.
         first: PathBuf,
-        /// The name of our configuration's file.
+        /// The name of the file with Jackfield's configuration.
         ours: String,
     },
-    /// Our configuration names the wrong cluster network.
+    /// Jackfield's configuration names the wrong cluster network.
     #[error(
         "the cluster network is {} and no longer {}",
         wanted.as_deref().unwrap_or("another network"),
         current.as_deref().unwrap_or("the configured network")
     )]
     OtherNetwork {
-        /// The network that our configuration should name; `None` if it should name no network.
+        /// The network that the configuration should name; `None` if it should name no network.
         wanted: Option<String>,
-        /// The network that our configuration names; `None` if it names no network.
+        /// The network that the configuration names; `None` if it names no network.
         current: Option<String>,
     },
-    /// Our configuration differs in a key other than `clusterNetwork`.
+    /// Jackfield's configuration differs from the configuration to install in a key other than
+    /// `clusterNetwork`.
     #[error("{0} differs from the configuration to install")]
     OtherContent(PathBuf),
     /// The content of the binary has changed.

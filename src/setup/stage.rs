@@ -2,9 +2,11 @@
 //!
 //! The installer stages all files first: it writes each file to the directory of its destination,
 //! under a name that no runtime reads, and syncs the file to disk. Then the installer renames the
-//! files, which needs no space. A staged file is in the directory of its destination, because a
-//! runtime's watch misses a rename from another directory. The installer does not overwrite the
-//! binary, because the kernel refuses writes to a running program.
+//! files, which needs no space. A staged file is in the directory of its destination, because
+//! containerd ignores the event for the new name of a renamed file. It reloads its configuration at
+//! the event for the old name, and gets that event only if the old name is in the same directory.
+//! The installer does not overwrite the binary, because the kernel refuses writes to a running
+//! program.
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, Read};

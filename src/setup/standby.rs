@@ -2,8 +2,8 @@
 //!
 //! With `--from-multus`, the installer waits until the takeover would make no pod fail, and then
 //! takes the node over. With `--back`, the installer gives the node back to Multus and keeps
-//! running. Each attempt to take over runs in its own thread, so that a signal can end the
-//! installer at once.
+//! running. Without either flag, the installer leaves Multus in place and keeps running. Each
+//! attempt to take over runs in its own thread, so that a signal can end the installer at once.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -121,14 +121,15 @@ enum MultusStanding {
     Ready,
 }
 
-/// Leaves Multus in place permanently, for this reason.
+/// Leaves Multus in place for this reason, without preparing a takeover.
 fn stays(reason: impl Problem + 'static) -> MultusStanding {
     MultusStanding::Waits(InstallationState::Multus, Rc::new(reason))
 }
 
-/// Decides what to do on this node. Returns `None` if there is nothing to wait for, so that the
-/// installer goes on. Without `--back`, this means that the node's network is not Multus. With
-/// `--back`, it means that the node has no configuration of Multus to return to.
+/// Decides what to do on this node. Returns `None` if there is nothing to wait for. The installer
+/// then goes on. Without `--back`, `None` means that the node's network is not Multus. With
+/// `--back`, `None` means that Jackfield is installed, but the node has no configuration of Multus
+/// to return to.
 fn of_multus(options: &Options, say: Say<'_>) -> Result<Option<MultusStanding>, SetupError> {
     let paths = &options.paths;
     let from = options.from_multus.as_ref();

@@ -48,12 +48,12 @@ pub struct FromMultus {
     pub daemon_conf: Option<PathBuf>,
 }
 
-/// The configuration of Multus.
+/// The configuration of Multus, converted to our keys.
 #[derive(Debug)]
 pub struct Takeover {
     /// The path of Multus' configuration file on the host.
     pub file: PathBuf,
-    /// The configuration, converted to our keys.
+    /// The converted configuration.
     pub ours: RawObject,
     /// The keys that need attention.
     pub remarks: Vec<TakeoverRemark>,

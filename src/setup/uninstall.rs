@@ -160,6 +160,7 @@ fn names_ours(paths: &HostPaths, path: &Path) -> bool {
 /// - The cluster network itself writes to the runtime's directory.
 /// - Before the uninstall, the runtime's directory was empty.
 /// - Before the uninstall, the runtime's directory had a network besides ours.
+/// - The directory of the cluster network's file has no usable configuration.
 fn leave_a_network(paths: &HostPaths, runtime: &Directory, say: Say<'_>) -> Result<(), SetupError> {
     let has_other = runtime
         .files

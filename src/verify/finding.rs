@@ -37,10 +37,11 @@ pub enum Weight {
     /// The finding is worth an event, but does not prove that the attachment contradicts a request
     /// or a delegate's result.
     Warning,
-    /// The attachment contradicts only a delegate's result.
+    /// The attachment contradicts only a delegate's result. On the cluster network, the key
+    /// `verifyCluster` decides whether this is an error, on other networks the key `verify`.
     Answered,
-    /// The attachment contradicts the pod's request, the definition or kubelet's allocation. The
-    /// configured strictness for delegates' results does not apply to such a finding.
+    /// The attachment contradicts the pod's request, the definition or kubelet's allocation. On
+    /// every network, the key `verify` decides whether this is an error.
     Requested,
 }
 

@@ -16,8 +16,8 @@ pub struct Intended<'a> {
     pub requested: &'a Requested,
     /// The final result of the delegate chain.
     pub answered: Option<&'a CniResult>,
-    /// The ID of the device that kubelet allocated. [`None`] if there is no device, or if Jackfield
-    /// does not know the form of the ID. Verification then skips the device.
+    /// The ID of the allocated device. [`None`] if there is no device, or if Jackfield does not know
+    /// the form of the ID. Verification then skips the device.
     pub device: Option<&'a str>,
     /// Whether a user-space program drives the device (vfio, vhost-user, memif). The pod may then
     /// have no kernel interface for the device.
@@ -29,8 +29,9 @@ pub struct Intended<'a> {
 /// The interfaces that may have enslaved the attachment's interface.
 #[derive(Clone, Copy, Debug, Default)]
 pub enum Masters<'a> {
-    /// Any interface. This applies right after ADD, when only the attachment's own delegates can
-    /// have enslaved the interface.
+    /// Any interface. This applies right after the attachment's delegates have run for ADD, when
+    /// only these delegates can have enslaved the interface. It also applies when a change of
+    /// networks publishes the status, because that verification ignores differences.
     #[default]
     Any,
     /// Only these interfaces. This applies on CHECK. The list contains the interfaces of later
@@ -68,8 +69,8 @@ impl<'a> Intended<'a> {
                     (Some(interface), Some(ours)) => {
                         interface.sandbox.is_some() && interface.name == ours.name
                     }
-                    // The result has no entry for this interface. The index may name an interface
-                    // of the host, whose addresses do not count.
+                    // The result has no interface in the sandbox, so the index names an interface
+                    // of the host. Addresses of the host do not count.
                     (Some(interface), None) => interface.sandbox.is_some(),
                     (None, _) => true,
                 }

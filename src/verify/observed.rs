@@ -17,7 +17,7 @@ pub struct Observed {
     /// The name of the bridge or bond that has enslaved the attachment's interface. `None` for a
     /// VRF, because a VRF changes only routing. Always `None` with [`Masters::Any`].
     pub master: Option<String>,
-    /// The names of the device behind the interface. [`observe`] sets only one name: the parent
+    /// The names of the device behind the interface. [`observe`] sets at most one name: the parent
     /// device that the kernel reports. A caller with access to sysfs replaces this list by the
     /// list of all names, such as a `virtioN` and its PCI function. For a macvlan, that caller uses
     /// the device of the lower link.

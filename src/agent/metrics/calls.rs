@@ -34,7 +34,7 @@ impl Calls {
             calls: add(
                 registry,
                 "calls",
-                "Calls of the runtime, by CNI code; 0 is success",
+                "Calls of the runtime, and changes of running pods (verb RECONCILE), by CNI code; 0 is success",
             ),
             times: add_times(
                 registry,

@@ -77,8 +77,8 @@ fn as_text(page: &str) -> String {
         } else if let Some(named) = line.strip_prefix("# TYPE ") {
             let (name, kind) = named.split_once(' ').unwrap_or((named, "\n"));
             let help = help.strip_prefix(name).unwrap_or_default();
-            // In OpenMetrics, only the series of a counter has the suffix `_total`. In the text
-            // format, the HELP and TYPE lines have the suffix too.
+            // In OpenMetrics, the HELP and TYPE lines of a counter lack the suffix `_total`, which
+            // its series has. In the text format, these lines have the suffix too.
             let total = if kind == "counter\n" { "_total" } else { "" };
             text.extend([
                 "# HELP ", name, total, help, "# TYPE ", name, total, " ", kind,
@@ -100,8 +100,8 @@ mod tests {
     use super::Exposition::{OpenMetrics, Text};
     use super::*;
 
-    /// The first headers are like those that Prometheus, a browser and curl send. The others are
-    /// invented.
+    /// The first five headers are like those that Prometheus, a browser and curl send. The others
+    /// are invented.
     #[test]
     fn only_a_scraper_that_prefers_open_metrics_gets_it() {
         for (accept, expected) in [

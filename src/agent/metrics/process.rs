@@ -69,8 +69,8 @@ impl Collector for Process {
                 most_files,
             ),
         ] {
-            // The page omits a value that the kernel does not report. The page also omits the
-            // maximum number of open files if there is no limit.
+            // Omit a value that the kernel does not report. Also omit the maximum number of open
+            // files if there is no limit.
             if let Some(value) = value.and_then(|value| i64::try_from(value).ok()) {
                 put(name, help, unit, &ConstGauge::new(value))?;
             }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use super::Sources;
 use crate::kubelet::{DynamicDevice, PodDevices};
 
-/// A device of a claim, with the index of its container.
+/// A device of a claim, and the position of its container in the answer of pod-resources.
 pub(super) type ContainerDevice<'a> = (usize, &'a DynamicDevice);
 
 /// The devices and requests of one pod.
@@ -17,7 +17,7 @@ pub(super) struct Index<'a> {
     of_plugins: HashMap<&'a str, Vec<&'a str>>,
     /// The devices of claims by resource, in the order of the containers.
     pub(super) by_resource: BTreeMap<&'a str, Vec<ContainerDevice<'a>>>,
-    /// The devices of claims whose ResourceSlices name no resource, by driver.
+    /// The devices of claims whose ResourceSlice names no resource, by driver.
     pub(super) by_driver: BTreeMap<&'a str, Vec<ContainerDevice<'a>>>,
     requests: HashMap<&'a str, DeviceRequests>,
 }

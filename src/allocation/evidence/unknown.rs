@@ -8,7 +8,7 @@ use crate::bounded::NAMED;
 use crate::kubelet::PodDevices;
 
 impl Evidence<'_> {
-    /// The verdict on a resource for which neither kubelet nor a driver has devices.
+    /// Returns the verdict on a resource for which neither kubelet nor a driver has devices.
     pub(super) fn no_device(&self, requested: u64) -> Verdict {
         let answer = self.pod_resources;
         let dynamic = || answer.into_iter().flat_map(PodDevices::dynamic);
@@ -27,10 +27,13 @@ impl Evidence<'_> {
         Verdict::not_yet(UnknownCause::Unanswered(report))
     }
 
-    /// The verdict if kubelet's checkpoint cannot be used. The pod-resources API cannot replace the
-    /// checkpoint, because the API does not prove which pod a device belongs to. If the checkpoint
-    /// is missing and the pod's manifest lists devices, the manifest lists all devices of the pod.
-    /// The pod then has no device of `resource`, so the verdict contains no devices.
+    /// Returns the verdict on `resource`, which the pod's manifest does not list, if kubelet's
+    /// checkpoint cannot be used. The devices are then unknown. The pod-resources API cannot
+    /// replace the checkpoint, because it does not prove which pod a device belongs to.
+    ///
+    /// There is one exception: the checkpoint is missing, and the manifest lists devices of other
+    /// resources. The manifest then lists all devices of the pod, so the pod has none of
+    /// `resource`.
     pub(super) fn without_record(&self, resource: &str, error: &CheckpointError) -> Verdict {
         let is_embedded = self.sources.pod.is_some_and(|pod| !pod.devices.is_empty());
         if is_embedded && error.cause == CheckpointCause::Missing {
@@ -49,7 +52,7 @@ impl Evidence<'_> {
         }
     }
 
-    /// The cause if the checkpoint has only `recorded` of the `requested` devices.
+    /// Returns the cause if the checkpoint has only `recorded` of the `requested` devices.
     pub(super) fn missing(
         &self,
         resource: &str,

@@ -265,7 +265,7 @@ fn an_empty_answer_of_pod_resources_does_not_overrule_the_checkpoint() {
         let mut case = Case::of(2).recorded(&["new c d2 d1"]);
         case.answer = answer;
         assert_eq!(case.ids(), (words("d1 d2"), Origin::Checkpoint));
-        assert!(!case.waited(), "the record is right at any time");
+        assert!(!case.waited(), "a record with every device suffices");
     }
 }
 
@@ -482,7 +482,7 @@ fn the_checkpoint_may_be_missing_if_the_pod_requests_no_device() {
     let mut case = Case::of(0).answered(&["c"]);
     assert_eq!(case.ids(), (Vec::new(), Origin::Checkpoint));
     assert!(!case.waited());
-    // If no driver has the resource, no device is missing.
+    // If no device plugin and no DRA driver has the resource, the resource has no devices.
     case.answer.as_mut().unwrap().on_node = Some(Vec::new());
     assert_eq!(case.supply(), Supply::NoDevices);
     // While kubelet starts, only its record proves whether the pod has devices.
@@ -586,7 +586,7 @@ fn a_network_gets_no_device_from_a_claim_for_another_resource() {
     let mut case = Case::of(0).recorded(&[]).claimed(&[("new", "gpu0")]);
     case.pod.has_claims = true;
     case.answer = Some(dynamic(&[("gpu0", Some((None, Some("0000:09:00.0"))))]));
-    assert_eq!(case.ids().0, [""; 0], "planning then fails");
+    assert_eq!(case.ids().0, [""; 0], "gpu0 is not a device of r");
     assert!(!case.waited());
     case.answer.as_mut().unwrap().on_node = Some(Vec::new());
     let data = json!({"PodDeviceEntries": [], "RegisteredDevices": {}});
@@ -661,8 +661,8 @@ fn devices_are_unknown_once_the_deadline_has_passed() {
     assert_eq!(case.unknown(), UnknownCause::NoTime);
 }
 
-/// The lookup of one resource or driver must not search all resources and drivers, because this
-/// test would then take too long.
+/// If the lookup of one resource or driver searched all resources and drivers, this test would take
+/// too long.
 #[test]
 fn judging_the_devices_of_20_000_drivers_takes_less_than_5_seconds() {
     let mut case = Case::of(1).recorded(&["new c 1"]);

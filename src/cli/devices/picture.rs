@@ -85,7 +85,8 @@ fn legend(svg: &mut Svg) {
     }
 }
 
-/// Draws the box of a device: its label, its owner, its interface, and its related devices. The
+/// Draws the box of a device with four lines: the label, the owner, the first fact, and the other
+/// facts. For a device in a pod, the first fact is the interface in the pod and the network. The
 /// tooltip contains the full text.
 fn draw(svg: &mut Svg, device: &Device<'_>, (x, y): Pair, width: usize) {
     let (owner, used_as) = match device.owner {

@@ -44,9 +44,10 @@ pub(super) struct DescriptorError;
 
 /// Connects to the agent's socket.
 ///
-/// Refuses a symlink at `path`: the agent can write to the socket's directory, and must not
-/// redirect root to a different socket. The listener has to run as the same user as this process
-/// (root), because its answers decide which programs run.
+/// Refuses a symlink at `path`. The agent can write to the socket's directory, and a compromised
+/// agent could put a symlink there that leads to the socket of a different program on the host. The
+/// listener has to run as the same user as this process (root), because its answers decide which
+/// programs run.
 pub(super) fn open(path: &Path, purpose: Purpose) -> Result<UnixStream, AgentProblem> {
     // `OpenOptions` would ignore O_PATH on musl, so this calls `open` directly.
     let flags = OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;

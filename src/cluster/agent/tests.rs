@@ -180,7 +180,8 @@ fn the_plugin_refuses_a_symlink_or_file_in_place_of_the_socket() {
 }
 
 /// The fake agent sends the descriptor of a socket with `SO_LINGER`. If the plugin closed this
-/// descriptor, `close` would block for the linger time, even beyond the deadline of the call.
+/// descriptor, `close` would block for the linger time, even beyond the deadline of the call. So
+/// the plugin leaves the descriptor open.
 #[test]
 fn a_lingering_socket_from_the_agent_does_not_delay_the_call() {
     let dir = tempfile::tempdir().unwrap();

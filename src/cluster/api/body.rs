@@ -27,8 +27,8 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(3);
 /// Sends a request and reads the whole answer of at most `most` bytes.
 ///
 /// Sends a GET again, over a new connection, if the GET fails without an answer or gets no answer
-/// within `PATIENCE`. If the answer arrives over the new connection, later requests use the new
-/// connection too.
+/// within `PATIENCE`. In the second case, both requests run, and the first answer counts. If the
+/// answer arrives over the new connection, later requests use the new connection too.
 ///
 /// # Errors
 /// [`RequestError`].

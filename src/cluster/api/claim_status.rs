@@ -1,9 +1,9 @@
 //! Writes `status.devices[].networkData` of ResourceClaims (`resource.k8s.io/v1`, KEP-4817) with
 //! server-side apply.
 //!
-//! Each pod has its own field manager. So the entries of other pods and of drivers stay as they
-//! are, and the API server refuses to change a field that another manager owns. The agent removes a
-//! pod's entries by applying a claim without a status.
+//! Each pod has its own field manager, and the agent does not force an apply. So an apply changes
+//! only the entries of its pod, and the API server refuses to change a field that another manager
+//! owns. The agent removes a pod's entries by applying a claim without a status.
 
 use http::Method;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};

@@ -58,7 +58,7 @@ pub enum CredentialsError {
     #[error("{}", one_line(.0))]
     InCluster(#[from] InClusterError),
     /// The kubeconfig names a program that supplies the credentials.
-    #[error("its user has a program for credentials, which Jackfield does not run")]
+    #[error("its user entry names a program for credentials, which Jackfield does not run")]
     Program,
     /// The token cannot be sent in a header.
     #[error("the token has characters that a token cannot have")]

@@ -14,7 +14,7 @@ use crate::npwg::ObjectRef;
 /// client does not yet know the size of the objects.
 const FIRST: usize = 16;
 const MOST: usize = 500;
-/// The largest page of more than one object, in bytes.
+/// The size limit of a page of more than one object, in bytes.
 const PAGE_BYTES: usize = 1 << 20;
 
 #[derive(Debug, Default, Deserialize)]
@@ -127,10 +127,10 @@ impl ApiServer {
     /// Returns the resource version of the cluster's definitions. A watch can begin at this
     /// version.
     ///
-    /// Lists only the definition `any` in the namespace `default`, which need not exist. The API
-    /// server looks at no other definition for this list. For a list with `limit=1`, the API server
-    /// would visit all definitions: for 10,000 definitions, this took 2.7 ms of CPU time instead of
-    /// 1.0 ms.
+    /// Lists only the definition `any` in the namespace `default`. This definition need not exist.
+    /// The API server looks at no other definition for this list. For a list with `limit=1`, the
+    /// API server would visit all definitions: for 10,000 definitions, this took 2.7 ms of CPU time
+    /// instead of 1.0 ms.
     ///
     /// # Errors
     /// [`ApiError`].

@@ -39,8 +39,8 @@ pub enum PublishError {
     /// The pod cannot be read, or the API server did not accept the status. No event has been
     /// created.
     Status(ApiError),
-    /// The API server did not accept an event. By then, the agent has written the status of the
-    /// publication, or the API server has refused the status as too long.
+    /// The API server did not accept an event. The status needs no further attempt: it is written,
+    /// the API server refused it as too long, or there was nothing to write.
     Event(ApiError),
 }
 

@@ -22,10 +22,11 @@ use super::kinds::Objects;
 use super::{ApiError, CredentialsError};
 use crate::npwg::ObjectRef;
 
-/// The time limit of one attempt of a request. Only a GET has a second attempt.
+/// The time limit of a request. A GET has [`body::PATIENCE`] more, because only a GET may have a
+/// second attempt.
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// The API group of definitions and claims (NPWG 1.3 §3.1, §8.2.1).
+/// The API group of definitions and IPAMClaims (NPWG 1.3 §3.1, §8.2.1).
 pub(super) const GROUP: &str = "k8s.cni.cncf.io";
 
 /// The media type of JSON.

@@ -59,7 +59,7 @@ pub struct SliceView {
 }
 
 impl SliceView {
-    /// Returns the memory that the devices of the slice need, in bytes.
+    /// Returns the approximate memory that the slice needs, in bytes.
     pub fn length(&self) -> usize {
         let devices = self.devices.iter().map(|(name, identity)| {
             let texts = [&identity.resource, &identity.id];

@@ -25,8 +25,9 @@ use crate::regular_file;
 /// The largest file with certificates or a key, in bytes.
 const MAX_PEM: u64 = 1 << 20;
 
-/// Returns the settings of TLS connections to the API server in `config`. If `config` has no
-/// certificate authority, the client trusts the node's own certificate authorities.
+/// Returns the settings of TLS connections to the API server in `config`. If `config` accepts
+/// invalid certificates, the client accepts every server. Otherwise, if `config` has no certificate
+/// authority, the client trusts the node's own certificate authorities.
 ///
 /// # Errors
 /// When a certificate or key is missing or unusable.

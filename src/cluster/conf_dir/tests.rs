@@ -77,13 +77,13 @@ fn plugins_in_the_sibling_folder_are_appended_to_a_list() {
     assert_eq!(
         types(&load(single)),
         ["own"],
-        "not a list, so no plugin is appended"
+        "`type` without `plugins` is a single plugin"
     );
     let both = r#"{"name":"net","type":"c","plugins":[{"type":"own"}]}"#;
     assert_eq!(
         types(&load(both)),
         ["own", "a", "b"],
-        "a list by its ending"
+        "`plugins` in a .conflist file is a list despite `type`"
     );
     let other = r#"{"name":"other","plugins":[{"type":"own"}]}"#;
     assert_eq!(types(&load(other)), ["own"]);

@@ -24,8 +24,8 @@ impl Problem for ClusterError {
                 format!("status of pod {pod}: {}: {source}", path.display())
             }
             Self::ManyContainers(pod) => format!(
-                "pod {pod} has more than {MOST_CONTAINERS} containers or requests for devices \
-                 which its networks may use"
+                "pod {pod} has more than {MOST_CONTAINERS} containers, or more than \
+                 {MOST_CONTAINERS} requests for devices"
             ),
             Self::OtherPod { pod, asked, known } => {
                 format!("pod {pod}: the runtime has UID {asked}, but the cluster has UID {known}")
@@ -87,7 +87,7 @@ impl Problem for ClusterError {
             Self::Devices(..) => r#"write it as {"intel.com/sriov": ["0000:01:10.0"]}"#,
             Self::Manifest(..) => "correct its manifest",
             Self::Status { .. } => "make the folder writable, and free space there if it is full",
-            Self::ManyContainers(_) => "request them in fewer containers",
+            Self::ManyContainers(_) => "request the devices in fewer containers",
             Self::OtherPod { .. } => "wait for the pod to be recreated",
             Self::Owed { .. } => {
                 "make the directory writable, free space there, or start the agent"
@@ -136,8 +136,8 @@ mod tests {
             ),
             (
                 ClusterError::ManyContainers(pod()),
-                "pod a/web has more than 256 containers or requests for devices which its \
-                 networks may use; request them in fewer containers",
+                "pod a/web has more than 256 containers, or more than 256 requests for \
+                 devices; request the devices in fewer containers",
             ),
             (
                 ClusterError::OtherPod {

@@ -90,6 +90,7 @@ mod tests {
             ".network-status.x",
             "network-status.json",
         ];
+        // An earlier process with the ID of this process may have left a file.
         let swept = [dead.id(), std::process::id()].map(|pid| format!("{UNFINISHED}{pid}"));
         for name in kept.iter().copied().chain(swept.iter().map(String::as_str)) {
             fs::write(status.join(name), "[").unwrap();

@@ -22,7 +22,8 @@ pub enum FrameError {
         /// The limit, in bytes.
         limit: usize,
     },
-    /// The definitions of an answer are too many, or take more memory than this limit, in bytes.
+    /// An answer has more definitions than the agent looks up for one question, or its definitions
+    /// take more memory than this limit, in bytes.
     Definitions(usize),
     /// The JSON is not the expected message.
     Json(#[source] serde_json::Error),

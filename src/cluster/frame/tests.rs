@@ -44,7 +44,7 @@ fn an_undecoded_definition_arrives_decoded() {
     let unread = Unread::of(text).unwrap();
     let frame = definition(&object, &unread).unwrap();
     let Ok(FromAgent::Definition(part)) = read(&mut frame.as_slice(), MAX_FROM_AGENT) else {
-        panic!("a definition");
+        panic!("expected a definition");
     };
     assert_eq!(part.0, object);
     assert_eq!(part.1.config.as_deref(), Some(r#"{"type":"x"}"#));
@@ -99,13 +99,13 @@ fn an_examination_with_more_than_64_checks_is_refused() {
 fn a_message_may_have_unknown_and_missing_keys() {
     let newer = r#"{"question":{"pod":{"namespace":"a","name":"b","uid":null,"new":1},"new":[]}}"#;
     let ToAgent::Question(read) = serde_json::from_str(newer).unwrap() else {
-        panic!("a question");
+        panic!("expected a question");
     };
     assert_eq!(read.pod.unwrap().name, "b");
     assert!(read.networks.is_empty());
     let older = r#"{"answer":{"pod":{"uid":"u"},"definitions":[]}}"#;
     let FromAgent::Answer(answer) = serde_json::from_str(older).unwrap() else {
-        panic!("an answer");
+        panic!("expected an answer");
     };
     assert_eq!(answer.pod.unwrap().uid.as_deref(), Some("u"));
 }

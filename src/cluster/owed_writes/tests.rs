@@ -136,7 +136,7 @@ fn an_incomplete_file_is_an_error_but_a_newer_format_is_not() {
 }
 
 /// The agent can write to the directory of owed writes. A file that the agent puts into the
-/// directory must not block or mislead the plugin, which runs as root.
+/// directory must not block or mislead the plugin, which has more privileges than the agent.
 #[test]
 fn only_regular_files_of_a_bounded_size_are_read() {
     let dir = tempfile::tempdir().unwrap();

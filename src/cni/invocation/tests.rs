@@ -1,4 +1,4 @@
-//! The configuration that plugins get on stdin.
+//! Tests of the configuration that plugins get on stdin.
 
 use super::*;
 use crate::cni::NetworkConfig;

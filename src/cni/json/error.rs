@@ -35,8 +35,8 @@ pub enum JsonError {
         /// The expected value.
         expected: &'static str,
     },
-    /// The key with this path occurs twice, ignoring case. Parsers disagree about which value
-    /// applies.
+    /// The key with this path occurs more than once in its object, ignoring case. Parsers disagree
+    /// about which value applies.
     #[error(
         "key {0:?} occurs more than once in its object (plugins ignore the case of keys); keep one"
     )]

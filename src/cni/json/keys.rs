@@ -1,5 +1,5 @@
-//! Finds keys in the order of the text, ignoring case. Go's JSON decoder also works in this way,
-//! and most plugins are written in Go.
+//! Finds the keys of a JSON text, in the order of the text. Keys that differ only in case count as
+//! the same key, as in Go's JSON decoder. Most plugins are written in Go.
 
 use std::borrow::Cow;
 use std::collections::HashSet;

@@ -114,8 +114,8 @@ fn list<T>(
     key: &str,
     element: fn(&RawObject) -> Result<T, JsonError>,
 ) -> Result<Vec<T>, JsonError> {
-    // Skip elements that are null. Plugins in Go can write them, because the lists of the reference
-    // library contain pointers.
+    // Skip elements that are `null`. Plugins in Go can write them, because the lists of the
+    // reference library contain pointers.
     let list: Vec<Option<RawObject>> = object.read(key)?.unwrap_or_default();
     let list = list.iter().enumerate();
     list.filter_map(|(index, object)| Some((index, object.as_ref()?)))

@@ -1,4 +1,5 @@
-//! Writes results in any version. Omits what the version cannot express.
+//! Writes results in any version. Omits what the version cannot express. Before 0.3.0, a result
+//! consists of addresses, so a result with interfaces or routes but no address causes an error.
 
 use std::net::IpAddr;
 

@@ -294,9 +294,10 @@ fn each_plugin_of_a_del_gets_a_share_of_the_time() {
         .iter()
         .map(|call| call.time.as_secs())
         .collect();
-    // No call takes longer than 30 s. A DEL gives the first plugin a third of the 50 s, the second
-    // half of the remaining time, and the third all of the remaining time. An ADD gives each plugin
-    // all of the remaining time.
+    // The chain has 50 s, and the fake plugins take almost no time. A DEL gives a third of the 50 s
+    // to the plugin that it calls first, half to the next plugin, and all to the last plugin. An
+    // ADD gives all of the 50 s to each plugin. But no plugin gets more than 30 s. `as_secs` rounds
+    // down.
     assert_eq!(times, [16, 24, 29, 29, 29, 29]);
 }
 

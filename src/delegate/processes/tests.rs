@@ -300,8 +300,8 @@ fn a_child_that_keeps_stdout_open_does_not_delay_the_answer() {
     for verb in [Verb::Add, Verb::Del].repeat(10) {
         assert_eq!(plugin.exec(verb, "{}", LONG).unwrap(), "{}\n");
     }
-    // The answer is complete, so Jackfield does not wait for the child. Twenty waits would take
-    // five seconds.
+    // The answer is complete, so Jackfield does not wait for the child. If Jackfield waited, each
+    // of the twenty calls would take at least `ORPHAN_GRACE`.
     let took = start.elapsed();
     assert!(took < 20 * ORPHAN_GRACE, "{took:?}");
     plugin.assert_no_process_is_left();
@@ -395,7 +395,7 @@ fn each_wrong_answer_has_its_own_message() {
     }
 }
 
-// Injects faults: a program for another architecture, and a script whose interpreter is missing.
+// Injects faults: an invalid ELF file, and a script whose interpreter is missing.
 #[test]
 fn the_error_names_a_binary_that_cannot_be_started() {
     let foreign = Plugin::of(tempfile::tempdir().unwrap(), b"\x7fELF nonsense", b"");
@@ -473,8 +473,8 @@ fn in_a_process_of_its_own(script: &str, test: &str) -> (bool, String, Vec<u8>) 
     )
 }
 
-// Injects a fault: the test process starts with SIGCHLD ignored, as a process does whose parent
-// ignores SIGCHLD.
+// Injects a fault: the test process ignores SIGCHLD from its start, because it inherits this
+// setting from its parent.
 #[test]
 fn an_exit_status_that_the_kernel_drops_is_an_error() {
     let (passed, stdout, _) =
@@ -511,8 +511,8 @@ fn writes_to_stderr() {
     plugin.add().unwrap();
 }
 
-// Injects a fault: the runtime keeps our stderr open and never reads from it, so a write to stderr
-// could block.
+// Injects a fault: the runtime keeps Jackfield's stderr open and never reads from it, so a write to
+// stderr could block.
 #[test]
 fn writing_to_an_unread_stderr_does_not_block() {
     let start = Instant::now();

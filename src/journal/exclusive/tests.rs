@@ -146,7 +146,7 @@ fn an_address_is_exclusive_only_on_its_segment() {
         other.attachments[0].segment = Some(segment);
         journal.begin(&other).unwrap();
         let [device, mac, guid] = &Exclusive::of(&other.attachments[0])[..] else {
-            panic!("device, MAC and GUID");
+            panic!("expected device, MAC and GUID");
         };
         assert_eq!(take(&journal, &other, device), Some("one".to_owned()));
         assert_eq!(take(&journal, &other, mac), None);
@@ -187,7 +187,7 @@ fn an_address_in_cni_args_is_exclusive() {
     attachment.cni_args = RawObject::parse(format!(r#"{{"Mac":"{MAC}","x":1}}"#).as_bytes()).ok();
     journal.begin(&other).unwrap();
     let [mac] = &Exclusive::of(&other.attachments[0])[..] else {
-        panic!("a MAC");
+        panic!("expected a MAC");
     };
     assert_eq!(take(&journal, &other, mac), Some("one".to_owned()));
 }

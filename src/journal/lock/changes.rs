@@ -22,9 +22,9 @@ const GATE: &str = "gc";
 
 /// A lock that any number of changes share, or that one GC holds alone.
 ///
-/// The lock is a `flock`, so it ends with its process. If a change is killed, a GC may therefore
-/// begin while an orphaned delegate still attaches a network. The GC keeps that attachment, because
-/// the record of the sandbox already contains it.
+/// Delegates do not inherit the lock, so it ends with the process that took it. If a change is
+/// killed, a GC may therefore begin while an orphaned delegate still attaches a network. The GC
+/// keeps that attachment, because the record of the sandbox already contains it.
 #[derive(Debug)]
 pub struct ChangesLock {
     _dir: File,

@@ -12,7 +12,7 @@ use crate::cni::{NameError, NetworkConfigError};
 pub struct CacheDamage {
     /// The file.
     pub path: PathBuf,
-    /// Why.
+    /// Why the file cannot be read completely.
     #[source]
     pub cause: CacheError,
 }
@@ -39,10 +39,10 @@ pub enum CacheError {
     /// The name of a network or of an interface is invalid.
     #[error(transparent)]
     Name(#[from] NameError),
-    /// A delegate has no configuration.
+    /// A delegate or a cached result has no configuration.
     #[error("it has no configuration")]
     NoConfig,
-    /// A delegate is null.
+    /// A delegate is `null`.
     #[error("it is null")]
     Null,
     /// The delegate with this number cannot be read. The numbers begin at 1.

@@ -27,7 +27,7 @@ pub(super) struct Delegate {
     config: Option<String>,
     /// The configuration that Multus passed to the plugins. Multus has written this key since
     /// release 4.3. It is more complete than `Bytes`: for a configuration list, `Bytes` lacks the
-    /// keys for which Multus has no types.
+    /// keys that Multus' Go types do not have.
     #[serde(rename = "CNINetworkConfigList")]
     list: Option<List>,
 }

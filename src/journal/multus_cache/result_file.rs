@@ -45,8 +45,8 @@ impl ResultFile {
         pairs.collect::<Vec<_>>().join(";")
     }
 
-    /// Sets the arguments and the result of the ADD. The arguments in this file replace the
-    /// arguments that come from Multus' own file, which lists the delegates of the container.
+    /// Sets the arguments and the result of the ADD. If this file has arguments, they replace the
+    /// arguments from Multus' own file, which lists the delegates of the container.
     pub(super) fn complete(self, cached: &mut CachedAttachment) {
         let args = self.args();
         if !args.is_empty() {

@@ -24,7 +24,8 @@ fn macvlan(name: &str) -> Value {
     json!({ "cniVersion": "1.0.0", "name": name, "type": "macvlan" })
 }
 
-/// A complete cache with eth0, net1 and data0. The pod requested the name data0.
+/// A complete cache with the interfaces `eth0`, `net1` and `data0`. The pod requested the name
+/// `data0`.
 fn cache() -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     let delegates = json!([
@@ -72,7 +73,7 @@ fn both_cache_files_together_describe_every_attachment() {
     assert!(sandbox.damage.is_empty(), "{:?}", sandbox.damage);
     assert_eq!(sandbox.netns.as_deref(), Some("/run/netns/mcx"));
     let [eth0, net1, _] = sandbox.attachments.as_slice() else {
-        panic!("three attachments");
+        panic!("not three attachments");
     };
     assert!(eth0.attachment.is_cluster && !net1.attachment.is_cluster);
     assert_eq!(eth0.attachment.config.plugins().len(), 2);
@@ -85,7 +86,7 @@ fn both_cache_files_together_describe_every_attachment() {
     assert_eq!(
         mac.get(),
         "\"02:00:00:00:0a:09\"",
-        "the arguments of the ADD itself"
+        "capabilityArgs in the result file replace macRequest"
     );
     assert_eq!(net1.result.as_ref().unwrap().ips.len(), 1);
 }

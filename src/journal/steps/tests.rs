@@ -210,8 +210,8 @@ fn golden_record_of_the_previous_release_is_read() {
         format!("{expected:?}"),
         "both headers have the same meaning"
     );
-    // The previous release wrote no values for the keys that are new in this release, so this
-    // release omits these keys.
+    // The record of the previous release lacks the keys that are new in this release. This release
+    // adds none of these keys when it writes the record again.
     let written = previous.to_bytes().unwrap();
     assert_eq!(written, golden::previous("sandbox"));
 }
@@ -228,8 +228,8 @@ fn names(sandbox: &Sandbox) -> Vec<&str> {
     attachments.map(|it| it.ifname.as_str()).collect()
 }
 
-/// Writes and returns the record of a pod with net1 and net2, during a change that removes net1 and
-/// adds net3 and net4.
+/// Writes and returns the record of a pod with `net1` and `net2`, during a change that removes
+/// `net1` and adds `net3` and `net4`.
 fn changing(journal: &Journal) -> Sandbox {
     let mut sandbox = Sandbox::planned(Header {
         boot: boot_id(),

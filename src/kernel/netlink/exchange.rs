@@ -53,8 +53,8 @@ impl Kind {
 /// How many times [`Netlink`] sends a request before it gives up, if every answer is incomplete.
 const ATTEMPTS: u32 = 8;
 
-/// The initial size of the buffer, in bytes. The kernel sends a list in pieces of up to 32 KiB, so
-/// a smaller buffer would need more reads.
+/// The initial size of the buffer, in bytes. The kernel sends a list in pieces that fit the buffer,
+/// up to 32 KiB each. So a smaller buffer would need more reads.
 const BUFFER: usize = 32 << 10;
 
 /// Parses a piece of an answer without a socket, for [`crate::fuzzing`].

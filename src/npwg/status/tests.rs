@@ -1,4 +1,4 @@
-//! Status entries and their annotation.
+//! Tests of status entries and of the annotation that contains them.
 
 use serde_json::json;
 
@@ -10,7 +10,7 @@ fn result(text: &str) -> CniResult {
     CniResult::parse(text.as_bytes(), Version::V1_1_0).unwrap()
 }
 
-/// The entry of a secondary network, as text.
+/// Returns the entry of a further network, as text.
 fn entry(result: Option<&CniResult>) -> String {
     serde_json::to_string(&source(result)).unwrap()
 }

@@ -1,5 +1,6 @@
 //! Starts the processes that change the networks of running pods. The runtime calls STATUS every
-//! few seconds. STATUS asks the agent, whose answer names the pods with a changed annotation.
+//! few seconds. With `dynamicAttachment`, STATUS asks the agent which sandboxes belong to pods with
+//! a changed annotation.
 
 use crate::cluster::{Answer, Question};
 use crate::journal::{Key, Lock};

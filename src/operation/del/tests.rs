@@ -1,5 +1,6 @@
-//! Tests of DEL. A DEL with a usable record uses only the journal, the delegates, the kernel and
-//! the devices. It never waits for the cluster, but stores for the agent which status to remove.
+//! Tests of DEL. A DEL with a usable record asks the cluster only if a delegate refuses to detach a
+//! network that it also failed to attach. No test here has such a network. The DEL stores for the
+//! agent which status to remove.
 
 use std::cell::{Cell, RefCell};
 use std::fs;
@@ -110,16 +111,16 @@ fn header() -> Header {
     }
 }
 
-/// Puts a program `bridge` into `dir`. [`Delegates`] answers its calls.
+/// Puts a program `bridge` into `dir`. It never runs, because [`Delegates`] answers instead.
 fn install_bridge(dir: &Path) {
     let program = dir.join("bridge");
     fs::write(&program, "").unwrap();
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// Runs a DEL of a sandbox whose pod may have another sandbox on record. Returns the outcome, the
-/// number of delegate calls, whether the detachment is owed, and the claims whose status the DEL
-/// withdraws.
+/// Runs a DEL of a sandbox with two networks. If `has_other`, the journal also has a record of
+/// another sandbox of the pod. Returns the outcome, the number of delegate calls, whether the
+/// detachment is owed, and the claims whose status the DEL withdraws.
 fn del_of_two_networks(
     succeed: bool,
     has_other: bool,

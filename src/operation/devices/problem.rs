@@ -44,8 +44,8 @@ pub(in crate::operation) enum DeviceProblem {
         wanted: String,
         sysfs: PathBuf,
     },
-    /// The configuration lacks this key, so a macvlan in passthru mode would take over the
-    /// interface of the default route.
+    /// The configuration lacks this key (`master`), so the plugin `macvlan` in mode `passthru`
+    /// would take over the interface of the default route.
     #[error(
         "mode is passthru and key {0} is missing, so the plugin takes the interface of the default \
          route; name another interface"
@@ -112,7 +112,8 @@ pub(in crate::operation) enum DeviceProblem {
         device = named(.0)
     )]
     CutsNodeOff(AllocatedDevice, String),
-    /// Another function of the device's IOMMU group is bound to a kernel driver.
+    /// Another function of the device's IOMMU group is bound to a driver that is neither `pci-stub`
+    /// nor a driver for user-space programs.
     #[error(
         "{shared}, which is bound to driver {2} ({directory}); bind the whole group to vfio-pci, \
          or use a slot that isolates its functions (ACS)",
@@ -163,8 +164,8 @@ pub(in crate::operation) enum DeviceProblem {
         line: String,
         driver: Option<String>,
     },
-    /// Another pod on the same segment has the MAC or GUID. If `segment` is `None`, the message
-    /// names the node instead.
+    /// Another pod on the same layer-2 network (`segment`) has the MAC or GUID. If `segment` is
+    /// `None`, the message names the node instead.
     #[error(
         "{address} is already in use by {holder} on {}; request another",
         .segment.as_deref().unwrap_or("this node")

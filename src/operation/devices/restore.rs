@@ -50,8 +50,8 @@ const PAUSE: Duration = Duration::from_millis(10);
 ///
 /// # Errors
 /// If the kernel does not answer, or if the journal cannot be written. Code 104 if plugins cannot
-/// attach a device, or if a device still has a MAC, GUID or VLAN of the previous pod and this pod
-/// does not replace it.
+/// attach a device, or if a device still has a MAC, GUID or VLAN of the previous pod that neither
+/// this pod's request nor the network's definition replaces.
 pub(in crate::operation) fn baseline(
     context: &Context<'_>,
     header: &Header,
@@ -118,9 +118,9 @@ pub(in crate::operation) fn restore(
     }
 }
 
-/// Records a device as unrestored if one of its repairs has failed for good or if its driver has
-/// changed. Removes the other devices from the journal's list of unrestored devices. Returns the
-/// failures that a retry may resolve.
+/// Records a device of `before` as unrestored if one of its repairs has failed for good or if its
+/// driver has changed. Removes the other devices of `before` from the journal's list of unrestored
+/// devices. Returns the failures that a retry may resolve.
 fn keep(
     context: &Context<'_>,
     header: &Header,

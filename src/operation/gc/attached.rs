@@ -29,11 +29,10 @@ impl LiveAttachments {
         }
     }
 
-    /// Adds every attachment in Multus' cache as live. The runtime calls GC for each network, with
-    /// the valid attachments of that network. It may list a sandbox that Multus attached in the GC
-    /// of Multus' network, but not in the GC of Jackfield's network. A missing entry in the latter
-    /// list therefore does not prove that the sandbox is gone. Skips the containers that Jackfield
-    /// has adopted from the cache: the journal has, or had, a record of their attachments.
+    /// Adds every attachment in Multus' cache as live, even if the runtime does not list its
+    /// sandbox as valid. The runtime passes one list for each network, and may list a sandbox of
+    /// Multus only when it calls GC for Multus' network. Skips the containers that Jackfield has
+    /// adopted from the cache: the journal has, or had, a record of their attachments.
     pub(super) fn keep_cached(&mut self, cache: &MultusCache<'_>, journal: &Journal) {
         let adopted: HashSet<ContainerId> = journal.adopted().into_iter().collect();
         for container in cache.containers() {

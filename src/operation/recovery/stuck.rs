@@ -7,8 +7,8 @@
 //!         ▶ refused for ten minutes, and five times?   ▶ give up and report it
 //! ```
 //!
-//! Giving up leaves no interface behind, because the runtime deletes the pod's network namespace
-//! once DEL has succeeded.
+//! Giving up leaves no interface behind. Jackfield's DEL then succeeds, and the runtime deletes the
+//! pod's network namespace with its interfaces.
 
 use std::path::Path;
 use std::time::Duration;
@@ -70,8 +70,8 @@ pub(in crate::operation) fn settle(
     Ok(())
 }
 
-/// Whether every failed plugin refused the call or could not be started. False, for example, if a
-/// plugin timed out.
+/// Whether every failed plugin returned an error, exited with a status other than 0, or could not
+/// be started. False, for example, if a plugin timed out.
 fn is_refusal(debt: &Failure) -> bool {
     let Failure::Delegates(_, causes) = debt else {
         return false;
@@ -83,9 +83,10 @@ fn is_refusal(debt: &Failure) -> bool {
     })
 }
 
-/// Returns the attachment with the current configuration of its network, if that configuration
-/// differs from the recorded one. Returns `None` if the current configuration has another CNI name
-/// or other plugins, because a DEL could then not free the resources that the ADD allocated.
+/// Returns the attachment with the current configuration of its network, if the cluster answers and
+/// that configuration differs from the recorded one. Returns `None` if the current configuration
+/// has another CNI name or other plugins, because a DEL could then not free the resources that the
+/// ADD allocated.
 fn with_current_configuration(
     context: &Context<'_>,
     attachment: &Attachment,

@@ -4,8 +4,9 @@
 //! ```text
 //! Multus' cache lists attachments ▶ these attachments
 //! otherwise                       ▶ the current cluster network, with the runtime's prevResult;
-//!                                   also each network that the pod selects, if a record was lost
-//!                                   or the network's interface is still in the pod
+//!                                   also each network that the pod selects, if the record or the
+//!                                   sandbox's entry in the cache is lost, or if the network's
+//!                                   interface is still in the pod
 //! ```
 
 use std::path::PathBuf;
@@ -28,7 +29,7 @@ use crate::plan::Attachment;
 /// reconstructed sandbox gets this identity instead.
 const NO_NETNS: &str = "none";
 
-/// The time limit for asking the cluster which networks the pod selects. After that time, the DEL
+/// The time limit for asking the cluster which networks the pod selects. After that time, the call
 /// continues without an answer.
 const AT_ONCE: Duration = Duration::from_secs(1);
 
@@ -46,9 +47,9 @@ pub(in crate::operation) struct Unrecorded {
 }
 
 /// Reconstructs the sandbox `key`. `lost` is true if the sandbox had a record that cannot be used.
-/// Returns `None` if Jackfield took over the sandbox from Multus' cache and has already removed its
+/// Returns `None` if Jackfield adopted the sandbox from Multus' cache and has already removed its
 /// own record of the sandbox. Also returns `None` if there is no sign that the sandbox is attached,
-/// and this node has no usable configuration of the cluster network.
+/// and the configuration of the cluster network is not on this node or cannot be used.
 ///
 /// # Errors
 /// If there is a sign that the sandbox is attached, but the configuration of the cluster network

@@ -1,4 +1,4 @@
-//! One call of the runtime, as Jackfield serves it.
+//! One process of Jackfield: a call of the runtime, or a worker that a call started.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::rc::Rc;
@@ -95,8 +95,8 @@ pub(super) fn run(sim: &Arc<Simulation>, task: TaskId, job: &Job) -> Outcome {
     outcome
 }
 
-/// Checks that the output is one JSON document. If a verb without a result succeeded, checks that
-/// the output is empty.
+/// Checks that the output of an ADD or a failed call is one JSON document, and that the output of
+/// any other call is empty. `is_needed` is true for a failed call.
 fn check_document(sim: &Simulation, job: &Job, document: &str, is_needed: bool) {
     let documents = serde_json::Deserializer::from_str(document).into_iter::<Value>();
     let documents: Vec<_> = documents.collect();
@@ -113,7 +113,7 @@ fn check_document(sim: &Simulation, job: &Job, document: &str, is_needed: bool) 
         _ => false,
     };
     if !is_right {
-        let rule = format!("{job:?}: the answer is not one document: {document:?}");
+        let rule = format!("{job:?}: the verb must not print this: {document:?}");
         sim.world().breaks(rule);
     }
 }

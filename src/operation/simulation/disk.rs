@@ -73,10 +73,9 @@ fn released<'p>(process: &Process, operation: &Operation<'p>) -> Option<&'p str>
 }
 
 impl Process {
-    /// Handles a write by which this process takes a lock. A process that has taken a lock writes
-    /// its ID into the lock file, so a write of only digits means a taken lock. Notes when the
-    /// process took its first lock. If the process may be killed, also keeps the lock file open, as
-    /// its delegates would: they inherit the lock.
+    /// Notes when this process takes its first lock. A process that has taken a lock writes its ID
+    /// into the lock file, so a write of only digits shows a taken lock. If this process may be
+    /// killed, also keeps the lock file open, as its delegates would: they inherit the lock.
     fn inherit(&self, file: &File, bytes: &[u8]) {
         let is_claim = !bytes.is_empty() && bytes.iter().all(u8::is_ascii_digit);
         if is_claim && self.locked.get().is_none() {
@@ -163,8 +162,8 @@ fn fault(process: &Process, operation: &Operation<'_>) -> Option<Verdict> {
     if let Operation::Remove(path) = operation
         && let Ok(name) = path.strip_prefix(sim.place.journal())
     {
-        // This file may remain after the record of its sandbox is gone. No retry removes the file
-        // then, so the invariants allow it.
+        // The file stays, possibly after the record of its sandbox is gone. No retry removes the
+        // file then, so the invariants allow it.
         let name = name.display().to_string();
         sim.world().changed_files.insert(name);
     }

@@ -84,7 +84,7 @@ impl Process {
         self.is_dead.get()
     }
 
-    /// Whether this process may be killed, so that its delegates may outlive it.
+    /// Whether this process may be killed. Its delegates may then outlive it.
     pub(super) fn is_doomed(&self) -> bool {
         self.kill_after.is_some()
     }
@@ -175,9 +175,9 @@ impl Machine for Process {
         self.sim.time_of_day()
     }
 
-    /// Wakes the process late, as a busy machine does. This also shortens the simulation: most
-    /// sleeps are pauses between attempts to take a lock, so late waking makes such attempts rarer,
-    /// and simulating one takes longer than simulating a delegate.
+    /// Wakes the process late, as a busy machine does. This also shortens the simulation. Most
+    /// sleeps are pauses between attempts to take a lock, and late waking makes the attempts rarer.
+    /// Simulating one attempt takes longer than simulating a delegate.
     fn sleep(&self, pause: Duration) {
         self.pause(pause + self.sim.milliseconds(LATEST));
     }

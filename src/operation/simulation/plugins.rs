@@ -7,8 +7,8 @@ use super::world::{LeaseKey, PodLink, World};
 use crate::cni::{self, Verb};
 use crate::kernel::{Address, DefaultRoute, Link, VfVlan};
 
-/// The first link that the plugin bridge creates in a pod gets this index plus one. The kernel
-/// numbers the links of each namespace separately.
+/// The first link that the plugin `bridge` creates in a pod gets this index plus one. Links in
+/// different network namespaces may have the same index, as in the kernel.
 const FIRST_LINK: u32 = 100;
 /// The gateway of every network.
 pub(super) const GATEWAY: &str = "10.1.0.1";
@@ -109,9 +109,9 @@ fn bridge_add(work: &Work, world: &mut World, part: Part) -> Result<(), cni::Err
     Ok(())
 }
 
-/// Returns the default route that the plugin creates, if its configuration demands one. The routes
-/// of networks other than the cluster network have a metric, because the kernel refuses two default
-/// routes with the same metric.
+/// Returns the default route that the plugin creates, if its configuration demands one. Only the
+/// route of the cluster network has no metric. Every other route has its own metric, because the
+/// kernel refuses two default routes with the same metric.
 fn default_route(work: &Work, index: u32) -> Option<DefaultRoute> {
     let is_wanted = work.conf["isDefaultGateway"] == true;
     let metric = (work.network != "cluster").then_some(index);

@@ -14,8 +14,8 @@ use crate::golden;
 use crate::journal::{Sandbox, record};
 use crate::kernel::DefaultRoute;
 
-/// The keys and steps that this version of Jackfield writes and the previous version does not know.
-/// The previous version skips these keys.
+/// The keys that this version of Jackfield writes, and that the previous version does not know and
+/// skips.
 const NEW: [&str; 4] = [
     ".attachments[].selection",
     ".networks",
@@ -72,7 +72,8 @@ fn left_of(world: &World, container: &str) -> Option<String> {
     (!left.is_empty()).then(|| format!("{container} has no record, but has {left:?}"))
 }
 
-/// The first key of a record that the previous version of Jackfield does not know.
+/// Reports the first key of a record that is neither in the golden record of the previous version
+/// of Jackfield nor in [`NEW`].
 fn unknown_key(bytes: &[u8]) -> Option<String> {
     static KNOWN: OnceLock<BTreeSet<String>> = OnceLock::new();
     let known = KNOWN.get_or_init(|| {
@@ -131,8 +132,8 @@ fn wrong_routes(sim: &Simulation, container: &str, sandbox: &Sandbox) -> Option<
     let world = sim.world();
     let view = world.sandboxes.get(container)?;
     let netns = world.netns.get(&view.netns)?;
-    // Check only attached sandboxes and sandboxes whose ADD runs without a concurrent DEL. A killed
-    // DEL may have changed the routes of other sandboxes.
+    // Check only attached sandboxes and sandboxes whose ADD runs without a concurrent DEL. In any
+    // other sandbox, a killed DEL may have changed the routes.
     let is_kept = view.attached_since.is_some() || view.is_adding && !view.is_raced;
     // Check only sandboxes whose interfaces exist. If Jackfield cannot remove a record, the record
     // remains although its sandbox is detached.

@@ -1,4 +1,4 @@
-//! The virtual functions of a simulated igb, with their interfaces in sysfs.
+//! The virtual functions of a simulated igb NIC, with their interfaces in sysfs.
 
 use std::fs;
 use std::path::PathBuf;
@@ -106,7 +106,7 @@ impl VirtualFunction {
         is_set.then(|| format!("its settings are {:?}", self.state))
     }
 
-    /// Moves the interface to a network namespace.
+    /// Moves the interface to a network namespace, renames it and sets it up.
     pub(super) fn go(&mut self, netns: &str, name: &str) {
         let _ = fs::remove_dir(self.directory.join(&self.link.name));
         self.place = Some(netns.to_owned());
@@ -114,7 +114,7 @@ impl VirtualFunction {
         self.link.up = true;
     }
 
-    /// Moves the interface to the host.
+    /// Moves the interface to the host, renames it and sets it down.
     pub(super) fn come_home(&mut self, name: &str) {
         self.place = None;
         name.clone_into(&mut self.link.name);

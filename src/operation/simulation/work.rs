@@ -27,9 +27,9 @@ pub(super) struct Work {
     pub(super) ifname: String,
     pub(super) netns: Option<String>,
     pub(super) conf: Value,
-    /// When the process ran its first delegate for the container.
+    /// When the plugin's caller, a Jackfield process, ran its first delegate for the container.
     pub(super) begun: Duration,
-    /// When the process began.
+    /// When that process began.
     pub(super) process_began: Duration,
     /// Whether the first half is done.
     pub(super) is_half_done: bool,

@@ -156,8 +156,8 @@ impl Life<'_> {
             netns
         });
         for _ in 0..3 {
-            // CNI forbids an ADD during a GC. Jackfield tolerates an ADD that begins after the GC
-            // has first read the journal.
+            // CNI forbids an ADD during a GC. But Jackfield tolerates an ADD that begins after the
+            // GC has first read the journal, so wait only until then.
             while self.world(|world| world.is_listing) {
                 self.sleep(5);
             }
@@ -219,7 +219,8 @@ impl Life<'_> {
     }
 
     /// Calls DEL until it succeeds, as containerd does, and removes the network namespace. In a
-    /// world with `runtime_gives_up`, stops after two failures. Failures with code 11 do not count.
+    /// world with `runtime_gives_up`, stops after two failures. Failures with code 11 and killed
+    /// calls do not count.
     fn delete_sandbox(&self, container: &str) {
         let netns = self.world(|world| world.sandboxes[container].netns.clone());
         self.view(container, |view| view.attached_since = None);

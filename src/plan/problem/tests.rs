@@ -60,8 +60,8 @@ fn each_reason_has_a_message_of_one_line() {
         ),
         (
             Reason::NoTime,
-            "the plan is not ready by the deadline; select fewer or smaller networks, or raise \
-             deadlines.add",
+            "the plan is not ready by the deadline; select fewer networks, make their \
+             definitions shorter, or raise deadlines.add",
         ),
         (
             Reason::Device(AssignError::Twice("d".to_owned())),
@@ -219,8 +219,8 @@ fn each_restriction_has_a_message_of_one_line() {
         ),
         (
             Restriction::ClusterName("cluster".parse().unwrap()),
-            "the network has the cluster network's name cluster, so the network would use up the \
-             cluster network's addresses; choose another name",
+            "the network has the same name as the cluster network, cluster, so both would take \
+             their addresses from the same pool; choose another name",
         ),
         (
             Restriction::ListKey {

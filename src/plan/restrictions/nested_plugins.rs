@@ -8,9 +8,9 @@ use crate::cni::json::same_key;
 
 /// The keys with which some plugins configure the plugins that they execute.
 const DELEGATES: [&str; 3] = ["delegate", "delegates", "plugins"];
-/// The depth to which the search follows nested lists. For example, host-local's `ranges` nest two
-/// lists. A policy refuses lists that nest deeper, because the search parses each level of lists
-/// again.
+/// The depth to which the search follows nested lists. For example, `ranges` of `host-local` nest
+/// two lists. A policy refuses lists that nest deeper than this limit, because the search parses
+/// each level of lists again.
 pub(in crate::plan) const LISTS: usize = 4;
 /// The depth to which the search follows plugins that execute other plugins. The depth is limited,
 /// because the search parses each level of configurations again.

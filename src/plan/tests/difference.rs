@@ -2,8 +2,8 @@
 
 use super::*;
 
-/// The [`Story`] of a pod with this annotation, in a cluster with the macvlan definitions a, b, c
-/// and s. Only s needs a device.
+/// The [`Story`] of a pod with this annotation, in a cluster with the macvlan definitions `a`, `b`,
+/// `c` and `s`. Only `s` needs a device.
 fn running(annotation: &str) -> Story {
     let story = story().macvlan("pods/a", &["mac"]).macvlan("pods/b", &[]);
     let story = story.macvlan("pods/c", &[]).macvlan("pods/s", &[]);

@@ -63,7 +63,7 @@ pub enum ValueError {
     /// `clusterNetwork` and `delegates` are both set.
     #[error("delegates is set as well; keep one of the two")]
     BesideDelegates,
-    /// `manifestDir` and a key about the cluster are both set.
+    /// `manifestDir` is set together with `agentSocket` or `kubeconfig`.
     #[error("agentSocket or kubeconfig is set as well; remove them or manifestDir")]
     BesideCluster,
     /// An element of `delegates` is not a network configuration.

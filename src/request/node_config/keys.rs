@@ -24,7 +24,7 @@ pub(in crate::request) struct Keys<'a> {
 }
 
 impl<'a> Keys<'a> {
-    /// The keys of the object at `path`.
+    /// Returns the keys of `object`, which is at `path` in the configuration.
     pub(in crate::request) fn of(object: &'a RawObject, path: String) -> Keys<'a> {
         Keys {
             object,
@@ -119,24 +119,24 @@ impl<'a> Keys<'a> {
         Ok(value)
     }
 
-    /// The keys in their original spelling, with their values.
+    /// Returns the keys in their original spelling, with their values.
     pub(in crate::request) fn written(&self) -> impl Iterator<Item = (&'a str, &'a RawValue)> {
         self.object.iter()
     }
 
-    /// The keys that the caller has not read.
+    /// Returns the keys that the caller has not read.
     pub(super) fn unknown(&self) -> impl Iterator<Item = &'a str> {
         let known: HashSet<_> = self.known.borrow().iter().copied().map(folded).collect();
         let keys = self.written().map(|(key, _)| key);
         keys.filter(move |key| !known.contains(&folded(key)))
     }
 
-    /// The keys that the caller has read, and the warnings about nested objects.
+    /// Returns the keys that the caller has read, and the warnings about nested objects.
     pub(super) fn into_known(self) -> (Vec<&'a str>, Vec<String>) {
         (self.known.into_inner(), self.warnings.into_inner())
     }
 
-    /// The error for an invalid value.
+    /// Returns the error for an invalid value.
     pub(in crate::request) fn invalid(
         &self,
         key: &str,

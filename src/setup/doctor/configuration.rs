@@ -32,13 +32,14 @@ pub(super) struct UsableConfiguration {
     /// A request about the whole node with this configuration.
     pub(super) request: Request,
     /// Whether `request` has all keys of the node configuration. Otherwise it has only usable
-    /// paths.
+    /// paths, and placeholders for the keys that every configuration needs.
     pub(super) is_whole: bool,
 }
 
-/// Reads the configuration. If the configuration is missing or invalid, the other checks need only
-/// usable paths. `read` then tries these sources in order: the copy of the installed configuration
-/// beside the manifest, the invalid configuration itself, and the defaults.
+/// Reads the configuration. If the configuration is missing or invalid, reports that and returns a
+/// request with paths alone. With it, `doctor` can still run all checks but that of the programs.
+/// The paths come from the first of these sources that gives a valid request: the copy of the
+/// installed configuration beside the manifest, the invalid configuration itself, the defaults.
 pub(super) fn read(options: &Options, mut findings: Findings<'_>) -> Option<UsableConfiguration> {
     let (file, conf) = find(options, &mut findings);
     if let Some(conf) = &conf {
@@ -66,7 +67,7 @@ pub(super) fn read(options: &Options, mut findings: Findings<'_>) -> Option<Usab
     })
 }
 
-/// Reports an invalid configuration. For an invalid value, the cause contains the remedy.
+/// Reports an invalid configuration. For an invalid value, the text of the cause is the remedy.
 fn invalid(file: &Path, error: RequestError, findings: &mut Findings<'_>) {
     match error {
         RequestError::Config(NodeConfigError::Value { key, value, cause }) => {
@@ -149,7 +150,7 @@ fn paths_of(conf: &RawObject) -> RawObject {
     paths
 }
 
-/// Adds the required keys to the configuration.
+/// Sets the keys that every configuration needs, with placeholders for their values.
 fn completed(mut conf: RawObject) -> RawObject {
     put(&mut conf, "cniVersion", &"1.1.0");
     put(&mut conf, "name", &crate::setup::NAME);

@@ -19,7 +19,8 @@ use crate::operation::examine::Examined;
 const RDMA: &str = "rdma";
 /// The file of the kernel's RDMA mode, which decides whether network namespaces share RDMA devices.
 const RDMA_MODE: &str = "module/ib_core/parameters/netns_mode";
-/// The pod and the resource in a test request to kubelet. Neither exists, so the answer is short.
+/// The pod and the resource in a test request to kubelet. Neither exists, so the client also asks
+/// kubelet which resources have devices on this node.
 const NO_POD: (&str, &str, &str) = ("jackfield", "doctor", "jackfield.io/none");
 
 /// Checks devices. Checks kubelet's socket only if a network may use devices, and the RDMA mode

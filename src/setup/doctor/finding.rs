@@ -200,9 +200,9 @@ impl Findings<'_> {
         self.diagnosis.count(check) > 0
     }
 
-    /// Notes the devices and addresses that only this sandbox may have. The doctor shows which pod
-    /// has a device. The error of an ADD that needs the same device does not name that pod if it is
-    /// in another namespace.
+    /// Notes the devices and addresses that only this sandbox may have. The doctor shows the pod of
+    /// each device, because the error of an ADD that needs the same device does not name a pod of
+    /// another namespace.
     pub(super) fn add_uses(&mut self, sandbox: &Sandbox) {
         let header = &sandbox.header;
         for attachment in &header.attachments {

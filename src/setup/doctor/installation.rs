@@ -1,4 +1,4 @@
-//! Checks the installation: whether the files exist and are unchanged, and whether our
+//! Checks the installation: whether the files exist and are unchanged, and whether Jackfield's
 //! configuration is the first in the runtime's directory.
 
 use std::os::unix::fs::MetadataExt;
@@ -47,9 +47,9 @@ pub(super) fn look(options: &Options, mut findings: Findings<'_>) {
     findings.fine(format!("{}, {by}, first in {dir}", binary.display()));
 }
 
-/// Checks whether our configuration is the first in the runtime's directory, whether its content is
-/// what the installer would write, and whether there is a cluster network. Also reports a
-/// configuration of Multus that the runtime does not use.
+/// Checks whether Jackfield's configuration is the first in the runtime's directory, whether its
+/// content is what the installer would write, and whether there is a cluster network. Also reports
+/// an unfinished uninstall, and a configuration of Multus that the runtime does not use.
 fn directories(paths: &HostPaths, manifest: Option<&Manifest>, findings: &mut Findings<'_>) {
     let dir = paths.conf_dir.display();
     let directories = match NodeDirectories::look(paths, manifest) {
@@ -91,8 +91,8 @@ fn directories(paths: &HostPaths, manifest: Option<&Manifest>, findings: &mut Fi
     }
 }
 
-/// Checks that neither the group nor others can write to the runtime's directory, the directory of
-/// the plugins and our configuration.
+/// Checks that neither the group nor others can write to the runtime's directory, to the directory
+/// of the plugins, or to Jackfield's configuration.
 fn private(paths: &HostPaths, manifest: Option<&Manifest>, findings: &mut Findings<'_>) {
     let conf = manifest.map(|manifest| &manifest.conf);
     for path in [&paths.conf_dir, &paths.bin_dir].into_iter().chain(conf) {

@@ -76,9 +76,9 @@ pub(super) fn look(
     findings.fine(format!("{count} sandboxes on record in {dir}"));
 }
 
-/// Reports the sandboxes of earlier boots, except those whose detachment has failed. If there are
-/// two or more, reports them in one finding, because the runtime usually sends their DELs within
-/// minutes.
+/// Reports the sandboxes of earlier boots, except those whose detachment has failed. After a reboot
+/// there may be many for some minutes, until the runtime has sent their DELs. So two or more of
+/// them make only one finding.
 fn rebooted(
     context: &Context<'_>,
     conf: &Path,

@@ -74,7 +74,8 @@ pub enum Mismatch {
         /// Its driver.
         driver: String,
     },
-    /// A setting on the physical function differs from the definition.
+    /// A setting on the physical function differs from the value that the definition or the pod
+    /// requests.
     #[error(
         "device {device}: on its physical function {key} is {found} instead of {expected}; make the \
          delegate set it, or check what changed it since"
@@ -82,9 +83,9 @@ pub enum Mismatch {
     Function {
         /// The virtual function.
         device: String,
-        /// The definition's key.
+        /// The key of the setting, such as `vlan`.
         key: &'static str,
-        /// The value of the key.
+        /// The requested value.
         expected: String,
         /// The value that the physical function reports.
         found: String,
@@ -131,7 +132,8 @@ pub enum Mismatch {
          separated by colons"
     )]
     BrokenHardwareAddress(String),
-    /// The result has no hardware address, and there is no kernel interface to check.
+    /// The pod requested this hardware address, but the result has no hardware address, and there
+    /// is no kernel interface to check.
     #[error(
         "hardware address {0} was requested, but the delegate returned none; check it on the \
          device's physical function"

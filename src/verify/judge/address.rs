@@ -14,8 +14,9 @@ use crate::verify::{Mismatch, Observed, Source, Weight};
 impl Judgement<'_> {
     pub(super) fn ip_addresses(&mut self, observed: &Observed, enslaved: Option<&str>) {
         let found = AddressSet::new(observed.addresses.iter().map(|found| found.address));
-        // A missing address of an enslaved interface is only a warning. The addresses move to the
-        // master, and the kernel removes the interface's IPv6 addresses.
+        // A missing address of an enslaved interface is only a warning, because the interface
+        // usually loses its addresses: a plugin moves them to the master, and the kernel removes
+        // the IPv6 addresses.
         let weight = |source: Source| match enslaved {
             Some(_) => Weight::Warning,
             None => source.into(),

@@ -1,4 +1,4 @@
-//! Every rule of verification, as tables of findings.
+//! Tests of every rule of verification: each test compares findings with a table.
 
 mod address;
 mod identity;

@@ -24,10 +24,9 @@ pub(super) struct Device<'a> {
     pub(super) label: String,
     pub(super) driven: DriverKind,
     pub(super) owner: Owner<'a>,
-    /// Details of the device on the host. For a PCI function, the first entry is the driver, such
-    /// as `eth2, igbvf`: the function's interface or VFIO path precedes the driver, if there is
-    /// one. Further entries name the function's representor, RDMA devices, vDPA devices or NUMA
-    /// node.
+    /// Details of the device on the host. For a PCI function, the first entry names the function's
+    /// interface or VFIO path, if it has one, and its driver, as in `eth2, igbvf`. Further entries
+    /// name the function's representor, RDMA devices, vDPA devices or NUMA node.
     pub(super) facts: Vec<String>,
     /// The product name, or the IDs of vendor and device; empty if the device is not a PCI
     /// function.

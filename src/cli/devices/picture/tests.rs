@@ -11,7 +11,7 @@ use super::*;
 use crate::cli::devices::usage::User;
 use crate::operation::devices::orphans::Orphan;
 
-/// A table with the names of two vendors and of one device.
+/// The names of two vendors and of one device, in the format of `pci.ids`.
 const NAMES: &[u8] =
     b"15b3  <M> & Company\n8086  Intel Corporation\n\t10c9  82576 Gigabit\x1b[31m\n";
 
@@ -111,8 +111,8 @@ fn attribute(element: &BytesStart<'_>, name: &str) -> Option<String> {
     Some(quick_xml::escape::unescape(&text).unwrap().into_owned())
 }
 
-/// Reads the page of a picture, and the first box of each device's group. Panics if the picture is
-/// not XML.
+/// Returns the rectangle of a picture's page, and the first rectangle in each device's `<g>`.
+/// Panics if the picture is not XML.
 fn read(svg: &str) -> (Drawn, Vec<(String, Drawn)>) {
     let mut reader = Reader::from_str(svg);
     let (mut page, mut drawn, mut group) = (None, Vec::new(), None);

@@ -97,8 +97,8 @@ mod tests {
             ),
             (
                 kubeconfig(CredentialsError::Program),
-                "kubeconfig /k: its user has a program for credentials, which Jackfield does not \
-                 run; name a token, a tokenFile or a client certificate",
+                "kubeconfig /k: its user entry names a program for credentials, which \
+                 Jackfield does not run; name a token, a tokenFile or a client certificate",
             ),
             (
                 kubeconfig(CredentialsError::Token),

@@ -1,7 +1,8 @@
-//! Refuses a pod's device in these cases, although kubelet allocated the device to the pod:
+//! Refuses an attachment in these cases, even if kubelet allocated its device to the pod:
 //!
 //! - The device is the node's own uplink.
-//! - The kernel or another pod uses another function of the device's IOMMU group.
+//! - The device has a driver for user-space programs, and the kernel or another pod uses another
+//!   function of the device's IOMMU group.
 //! - A plugin would move an RDMA device into the pod, but the kernel shares RDMA devices among all
 //!   network namespaces.
 
@@ -34,8 +35,7 @@ impl Hardware<'_> {
     ///
     /// # Errors
     /// A reason with the device or plugin, the file or interface that shows the problem, and the
-    /// remedy. If Jackfield cannot read what a check needs, the check succeeds, because Jackfield
-    /// verifies the device after attaching it.
+    /// remedy. If Jackfield cannot read what a check needs, the check succeeds.
     pub(in crate::operation) fn can_be_given(
         &self,
         attachment: &Attachment,
@@ -62,8 +62,8 @@ impl Hardware<'_> {
         shared.map_or(Ok(()), |problem| Err(problem.into()))
     }
 
-    /// Returns a problem if another function of the same IOMMU group is in use. The user-space
-    /// program of the pod could then not open `function`.
+    /// Returns a problem if a user-space program is to open `function`, and another function of the
+    /// same IOMMU group is in use. The program could then not open `function`.
     fn shares_group(
         &self,
         device: &AllocatedDevice,

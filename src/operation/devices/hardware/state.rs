@@ -22,13 +22,13 @@ pub(in crate::operation) struct States {
     pub(in crate::operation) unreadable: BTreeMap<PciAddress, Arc<FunctionError>>,
 }
 
-/// The kernel returned an error when Jackfield asked for the VFs of a physical function.
+/// Jackfield asked the kernel for the VFs of a physical function, and the request failed.
 #[derive(Debug, thiserror::Error)]
 #[error("physical function {physical}: {cause}")]
 pub struct FunctionError {
     /// The address of the physical function.
     physical: PciAddress,
-    /// The error that the kernel returned.
+    /// Why the request failed.
     #[source]
     cause: KernelError,
 }
@@ -92,7 +92,7 @@ impl Hardware<'_> {
     /// user-space program or a pod uses the function.
     ///
     /// # Errors
-    /// [`FunctionError`] if the kernel does not answer.
+    /// [`FunctionError`] if the kernel refuses or does not answer.
     pub(in crate::operation) fn virtual_functions(
         &self,
         physical: PciAddress,
@@ -108,7 +108,7 @@ impl Hardware<'_> {
     /// Returns the interface of a function in the host's network namespace.
     ///
     /// # Errors
-    /// If the kernel does not answer.
+    /// If the kernel refuses or does not answer.
     pub(in crate::operation) fn interface_of(
         &self,
         address: PciAddress,

@@ -160,8 +160,8 @@ impl Hardware<'_> {
 
     /// Describes what the interface identified by `value` carries. Returns `None` if that interface
     /// is not an uplink or does not exist. `value` can be anything that plugins accept as an
-    /// identifier of an interface: its name, its hardware address, the name of its device on a bus,
-    /// or a sysfs directory.
+    /// identifier of an interface: its name, an alternative name, its hardware address, the name of
+    /// its device on a bus, or the sysfs directory of its device.
     fn carried_by(
         &self,
         value: &str,

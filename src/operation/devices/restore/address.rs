@@ -1,9 +1,10 @@
 //! Restores a hardware address despite the restrictions of drivers.
 //!
-//! A driver's return code for a change is not reliable, so only the address that the interface has
-//! afterwards counts. igb may acknowledge a change and keep another address, or refuse the address
-//! that the interface already has. The administrator's address of a VF is the address that is set
-//! for the VF on its physical function. A driver may refuse the following addresses for a VF:
+//! A driver's return code for a change is not reliable, so Jackfield reads the address of the
+//! interface after the change. For example, igb may acknowledge a change and keep another address,
+//! or refuse the address that the interface already has. The administrator's address of a VF is the
+//! address that is set for the VF on its physical function. A driver may refuse the following
+//! addresses for a VF:
 //!
 //! - any address, while an administrator's address is set and the VF is not trusted;
 //! - any address other than the administrator's, until the driver reads the administrator's address
@@ -39,7 +40,8 @@ impl Restoring<'_> {
     /// # Errors
     /// If the kernel does not answer. The driver's error for the direct change, if that change and
     /// all workarounds failed. If the driver acknowledged the direct change, returns `Ok` even if
-    /// the interface still has another address.
+    /// the interface still has another address. The caller finds that address when it compares the
+    /// device again.
     pub(super) fn give_address(
         &self,
         before: &DeviceState,

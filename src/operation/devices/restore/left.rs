@@ -14,7 +14,7 @@ use crate::operation::{Context, Failure, Note};
 
 /// The differences that remain after all repairs.
 pub(super) struct Left<'a> {
-    /// Failed repairs that may succeed later.
+    /// Failures that a retry may resolve.
     pub(super) owed: Vec<Failure>,
     /// Repairs that the kernel refused for good, repairs that the driver undid, and devices that
     /// now have another driver. Each entry consists of the device and a line for the user.
@@ -26,7 +26,8 @@ pub(super) struct Left<'a> {
 
 impl<'a> Left<'a> {
     /// Collects the remaining differences after the last round of repairs. `owed` contains the
-    /// failures so far. Adds a note for each device that is missing or was recreated.
+    /// failures to move interfaces back from the pod's network namespace. Adds a note for each
+    /// device that is missing or was recreated.
     pub(super) fn of(
         context: &Context<'_>,
         owed: Vec<Failure>,

@@ -14,10 +14,11 @@ use crate::kernel::{DeviceLinks, KernelError, NetlinkError};
 const MADE_WITHIN: Duration = Duration::from_secs(5);
 
 impl Restoring<'_> {
-    /// Rebinds a function to `driver` and waits for its interface.
+    /// Rebinds a VF to `driver` and waits for its interface, at most [`MADE_WITHIN`]. A missing
+    /// interface is not an error here, because the next comparison finds it.
     ///
     /// # Errors
-    /// If the driver refuses the function, if the kernel does not answer, or if the GUID of the
+    /// If the driver refuses the VF, if the kernel does not answer, or if the GUID of the
     /// interface still differs from the GUID in `before`.
     pub(super) fn rebind(
         &self,

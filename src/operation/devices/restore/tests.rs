@@ -339,7 +339,7 @@ fn a_recreated_vf_is_reported_and_not_changed() {
     let lab = Lab::new();
     let outcome = lab.after(|lab| {
         left_by_sriov_cni(lab);
-        // Setting sriov_numvfs to 0 and back recreates the VF: same address, new directory.
+        // Setting `sriov_numvfs` to 0 and back recreates the VF: same address, new directory.
         let (vf, old) = (lab.vf_directory(), lab.dir.path().join("old"));
         std::fs::rename(&vf, &old).unwrap();
         copy(&old, &vf);

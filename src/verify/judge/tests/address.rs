@@ -95,7 +95,8 @@ fn unsuccessful_dad_is_an_error_only_with_a_carrier() {
             &[(Warning, "no carrier"), (Warning, stuck)],
         );
     }
-    // A duplicate of an address that is neither in the request nor in the result is a warning.
+    // For an address that is neither in the request nor in the result, a duplicate is a warning,
+    // and an unfinished check is no finding.
     let nothing = Asked::default();
     expect(
         &nothing,

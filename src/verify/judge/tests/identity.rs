@@ -1,4 +1,4 @@
-//! Device, hardware address, GUID.
+//! Tests of the rules for the device, the hardware address and the GUID.
 
 use super::*;
 

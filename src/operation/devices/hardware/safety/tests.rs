@@ -113,7 +113,8 @@ fn link(index: u32, name: &str) -> Link {
 }
 
 /// Builds a host with an igb. `eth0` is the interface of the PF. `eth2` and `eth3` are the
-/// interfaces of VFs. The interface `uplink` has the default route.
+/// interfaces of VFs. A link in `more` replaces the link of the same name. The interface `uplink`
+/// has the default route.
 fn kernel(uplink: &str, more: Vec<Link>) -> FakeDevices {
     let mut links = vec![link(2, "eth0"), link(4, "eth2"), link(5, "eth3")];
     links.retain(|known| more.iter().all(|new| new.name != known.name));

@@ -6,7 +6,7 @@ use crate::cni::json::{Key, each_key, same_key};
 use crate::operation::devices::problem::{DeviceProblem, NamedInterface};
 use crate::plan::{Attachment, Reason};
 
-/// Keys that name a host interface for host-device, sriov and similar plugins.
+/// Keys that name a host interface for `host-device`, `sriov` and similar plugins.
 const KEYS: [&str; 5] = ["device", "hwaddr", "pciBusID", "kernelpath", "deviceID"];
 /// The maximum number of interfaces that one network may name. Each interface costs sysfs reads and
 /// a request to the kernel.
@@ -84,11 +84,12 @@ impl Found {
 /// The interfaces that a plugin moves into the pod only if several keys together have certain
 /// values:
 ///
-/// - The plugin bond moves the interfaces in `links` into the pod. With `linksInContainer`, these
+/// - The plugin `bond` moves the interfaces in `links` into the pod. With `linksInContainer`, these
 ///   interfaces are in the pod already.
-/// - A macvlan in passthru mode takes over its master. With `linkInContainer`, the master is in the
-///   pod already. If the configuration names no master, the plugin uses the interface of the default
-///   route. [`Otherwise::taken`] then returns an empty string instead of the master's name.
+/// - The plugin `macvlan` in mode `passthru` takes over its `master`. With `linkInContainer`, the
+///   master is in the pod already. If the configuration names no master, the plugin uses the
+///   interface of the default route. [`Otherwise::taken`] then returns an empty string instead of
+///   the master's name.
 #[derive(Default)]
 struct Otherwise {
     /// The names in `links`, each with the number of the JSON object that contains the list.

@@ -1,5 +1,5 @@
-//! A node with a fake kernel and a network card of the driver igb. The card has two VFs. A test can
-//! make the fake kernel refuse a request, or react to a setting as a driver does.
+//! A node with a fake kernel and a network card that uses the driver `igb`. The card has two VFs. A
+//! test can make the fake kernel refuse a request, or react to a setting as a driver does.
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -51,7 +51,7 @@ impl DelegateExec for Nobody {
     }
 }
 
-/// A node with a card of the driver igb, a sandbox with its first VF, and a fake kernel.
+/// A node with a fake kernel, the card, and a sandbox that has the card's first VF.
 pub(super) struct Lab {
     pub(super) dir: tempfile::TempDir,
     pub(super) kernel: Rc<RefCell<FakeDevices>>,
@@ -178,7 +178,7 @@ impl Lab {
             exec: &Nobody,
             links: &|_| unreachable!("the pod's namespace is gone"),
             devices: &devices,
-            start_worker: &|_, _, _| unreachable!("nothing is owed"),
+            start_worker: &|_, _, _| unreachable!("a restoration starts no process"),
             journal,
             lock_dir: self.dir.path().join("locks"),
             ours: Ours::this_process().unwrap(),
