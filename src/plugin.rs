@@ -105,11 +105,8 @@ pub(crate) fn report(
 ) {
     let mut figures = host.stopwatch.stop(&request.call, failure);
     figures.verb = verb.into();
-    // An ADD does not count the records. The runtime waits until this process ends, so counting
-    // would delay the pod.
-    if verb != Verb::Add.as_str() {
-        figures.on_record = Some(host.journal.count());
-    }
+    figures.on_record =
+        operation::journal_size::to_report(host, &request.config, verb, failure.is_some());
     let silent = operation::agent_absence::keep(host, &request.config);
     figures.agent_silent = silent.map(|silent| silent.as_secs());
     let record = || host.journal.lend(&host.stopwatch.record()?).ok();
@@ -151,7 +148,7 @@ pub fn forget_locks() {
     let locks = std::path::Path::new(LOCK_DIR);
     let _ = std::fs::remove_dir(locks);
     if let Some(run) = locks.parent() {
-        operation::agent_absence::forget(run);
+        operation::dated_file::forget(run);
         let _ = std::fs::remove_dir(run.join("agent"));
         let _ = std::fs::remove_dir(run);
     }

@@ -90,17 +90,17 @@ impl Metrics {
             attachments: add(
                 ours,
                 "attachments",
-                "Sandboxes with attachments as of the last call; several networks of a sandbox count once",
+                "Sandboxes with attachments; several networks of a sandbox count once",
             ),
             detachments: add(
                 ours,
                 "owed_detachments",
-                "Failed detachments that Jackfield still retries, as the last call counted them",
+                "Failed detachments that Jackfield still retries, as of the last count",
             ),
             unrestored: add(
                 ours,
                 "unrestored_devices",
-                "Devices that Jackfield could not restore after a pod was gone, as the last call found them; the value is 1",
+                "Devices that Jackfield could not restore after a pod was gone, as of the last count; the value is 1",
             ),
             devices: add(
                 ours,
@@ -181,8 +181,15 @@ impl Metrics {
             }
             self.attachments.set(gauge(on_record.attachments));
             self.detachments.set(gauge(on_record.owed));
-        } else if figures.verb == Verb::Add.as_str() && figures.code == 0 {
+        } else if figures.code == 0 && figures.verb == Verb::Add.as_str() {
             self.attachments.inc();
+        } else if figures.code == 0
+            && figures.verb == Verb::Del.as_str()
+            && !figures.networks.is_empty()
+            && self.attachments.get() > 0
+        {
+            // A DEL without networks found no record.
+            self.attachments.dec();
         }
     }
 

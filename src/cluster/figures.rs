@@ -30,9 +30,8 @@ pub struct Figures {
     pub code: u32,
     /// The error message in the result for the runtime.
     pub failure: Option<String>,
-    /// The name of the last phase other than [`Phase::Unwind`]. For a failed call, this is normally
-    /// the phase that failed. But after the rollback of a change of a running pod's networks,
-    /// Jackfield publishes the status, so the last phase is [`Phase::Publish`].
+    /// The name of the last phase before [`Phase::Unwind`]. For a failed call, this is the phase
+    /// that failed.
     pub last: Option<Word>,
     /// The time from the start of the call to its result, in microseconds.
     pub took: u64,
@@ -43,7 +42,7 @@ pub struct Figures {
     pub networks: Vec<NetworkFigure>,
     /// Every call of a plugin.
     pub plugins: Vec<PluginFigure>,
-    /// The size of the journal; `None` for ADD, which does not count the records.
+    /// The size of the journal; `None` if the call did not count the records.
     pub on_record: Option<OnRecord>,
     /// The sandbox that the call attached, changed or detached, if it succeeded.
     #[serde(skip_serializing_if = "Option::is_none")]

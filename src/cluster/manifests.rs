@@ -52,9 +52,6 @@ pub enum ManifestFileError {
         /// The cause.
         source: DocumentError,
     },
-    /// The metadata of a document of this kind, or a field of the metadata, has the wrong type.
-    #[error("a document of kind {0}: metadata: {1}")]
-    Metadata(String, #[source] serde_json::Error),
 }
 
 /// Why a document cannot be read.
@@ -70,6 +67,9 @@ pub enum DocumentError {
     /// expanded.
     #[error("{}", first_line(.0))]
     Yaml(#[from] serde_norway::Error),
+    /// The metadata of an object of this kind, or a field of the metadata, has the wrong type.
+    #[error("{0}: metadata: {1}")]
+    Metadata(String, #[source] serde_json::Error),
 }
 
 /// Returns the first line of a parser's message.
@@ -116,14 +116,17 @@ impl Manifests {
             if Instant::now() >= until {
                 return false;
             }
-            match body {
-                Ok(Value::Null) => {}
+            let broken = match body {
+                Ok(Value::Null) => continue,
                 Ok(body) => self.add(body),
-                Err(source) => self.skip(ManifestFileError::Document {
+                Err(source) => vec![source],
+            };
+            for source in broken {
+                self.skip(ManifestFileError::Document {
                     path: path.clone(),
                     number: number + 1,
                     source,
-                }),
+                });
             }
         }
         true
@@ -133,14 +136,14 @@ impl Manifests {
         self.broken.push(Arc::new(broken));
     }
 
-    /// Adds a document, or the items of a `List`.
-    fn add(&mut self, mut body: Value) {
+    /// Adds a document, or the items of a `List`. Returns an error for each object whose metadata is
+    /// invalid.
+    fn add(&mut self, mut body: Value) -> Vec<DocumentError> {
         if let Some(Value::Array(items)) = body.get_mut("items").map(Value::take) {
-            items.into_iter().for_each(|item| self.add(item));
-            return;
+            return items.into_iter().flat_map(|item| self.add(item)).collect();
         }
         let Some(kind) = body.get("kind").and_then(Value::as_str).map(str::to_owned) else {
-            return;
+            return Vec::new();
         };
         let metadata = body.get("metadata").unwrap_or(&Value::Null);
         match Option::<Metadata>::deserialize(metadata) {
@@ -149,8 +152,9 @@ impl Manifests {
                 metadata: metadata.unwrap_or_default(),
                 body,
             }),
-            Err(error) => self.skip(ManifestFileError::Metadata(kind, error)),
+            Err(error) => return vec![DocumentError::Metadata(kind, error)],
         }
+        Vec::new()
     }
 
     /// Finds an object of this kind. An object without a namespace is in the namespace `default`.
@@ -250,6 +254,25 @@ mod tests {
                 .is_some()
         );
         assert!(manifests.broken.is_empty(), "{:?}", manifests.broken);
+    }
+
+    #[test]
+    fn an_error_in_the_metadata_names_file_document_and_kind() {
+        let list = r#"{"kind":"List","items":[{"kind":"Pod","metadata":7},{"kind":"Pod"}]}"#;
+        let (dir, read) = folder(&[
+            ("a.yaml", "kind: Pod\n---\nkind: Pod\nmetadata: 7\n"),
+            ("b.json", list),
+        ]);
+        assert_eq!(read.documents.len(), 2);
+        let broken: Vec<String> = read.broken.iter().map(|error| error.to_string()).collect();
+        let of = |file: &str, number| {
+            format!(
+                "{}/{file} (document {number}): Pod: metadata: ",
+                dir.path().display()
+            )
+        };
+        assert!(broken[0].starts_with(&of("a.yaml", 2)), "{broken:?}");
+        assert!(broken[1].starts_with(&of("b.json", 1)), "{broken:?}");
     }
 
     #[test]

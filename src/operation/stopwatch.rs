@@ -51,7 +51,9 @@ impl Stopwatch {
             return;
         }
         let mut figures = self.figures.borrow_mut();
-        if phase != Phase::Unwind {
+        let unwind = Phase::Unwind.as_str();
+        let has_failed = figures.phases.iter().any(|it| it.phase == unwind);
+        if phase != Phase::Unwind && !has_failed {
             figures.last = Some(phase.as_str().into());
         }
         let phases = &mut figures.phases;
@@ -161,6 +163,8 @@ mod tests {
         stopwatch.during(Phase::Verify, pause);
         stopwatch.during(Phase::Routes, || ());
         stopwatch.during(Phase::Journal, pause);
+        stopwatch.during(Phase::Unwind, pause);
+        stopwatch.during(Phase::Publish, pause);
         stopwatch.attachment("a/b", true);
         stopwatch.attachment("a/c", false);
         let given = |name: &str| match name {
@@ -172,7 +176,7 @@ mod tests {
         let failure = cni::Error::new(105, "no such address");
         let figures = stopwatch.stop(&call, Some(&failure));
         let phases: Vec<&str> = figures.phases.iter().map(|it| &*it.phase).collect();
-        assert_eq!(phases, ["journal", "verify"]);
+        assert_eq!(phases, ["journal", "verify", "unwind", "publish"]);
         assert!(
             figures.phases[0].took >= 4_000 && figures.took >= 4_000,
             "{figures:?}"

@@ -113,7 +113,7 @@ pub enum Notice {
     Removed(PathBuf),
     /// A configuration of Multus delegates to Jackfield's configuration, which the uninstall
     /// removes.
-    #[error("{0} names our configuration, which uninstall removes")]
+    #[error("{0} names the configuration of jackfield, which uninstall removes")]
     MultusNamesOurs(PathBuf),
     /// The cluster network's configuration was copied into the runtime's directory.
     #[error("copied {file} to {conf_dir}, so that the runtime has a network")]

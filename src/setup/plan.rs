@@ -218,28 +218,24 @@ fn wanted(
     }
 }
 
-/// Whether this file of the runtime's directory must not stay as it is, because it configures
-/// Jackfield, or Multus in a takeover. The installer replaces it if the new configuration has the
-/// same name, and otherwise removes it.
+/// Whether this file of the runtime's directory must not stay as it is. The file configures
+/// Jackfield, or Multus in a takeover, or is a broken file with one of `NAMES`, which is normally
+/// Jackfield's own. The installer replaces the file if the new configuration has the same name, and
+/// otherwise removes it.
 fn gives_way(file: &ConfFile, takes_over: bool) -> bool {
     match file.kind {
         Kind::Ours(_) => true,
         Kind::Multus => takes_over,
+        Kind::Broken(_) => NAMES.contains(&file.name.as_str()),
         _ => false,
     }
 }
 
-/// Returns a name for Jackfield's configuration that sorts before all files that stay.
+/// Returns a name for Jackfield's configuration that sorts before all files that stay. A file with
+/// one of `NAMES` that configures a network stays, because the node needs this network.
 fn first_name(runtime: &Directory, takes_over: bool) -> Result<String, SetupError> {
-    let first = runtime.files.iter().find(|file| {
-        // A broken file with one of `NAMES` is normally Jackfield's own, so the installer may
-        // replace it. A file with one of `NAMES` that configures a network stays, because the node
-        // needs this network.
-        let is_broken = matches!(file.kind, Kind::Broken(_));
-        let is_replaced = is_broken && NAMES.contains(&file.name.as_str());
-        !gives_way(file, takes_over) && !is_replaced
-    });
-    let Some(first) = first else {
+    let mut files = runtime.files.iter();
+    let Some(first) = files.find(|file| !gives_way(file, takes_over)) else {
         return Ok(NAMES[0].to_owned());
     };
     let free = NAMES.iter().find(|name| **name < first.name.as_str());

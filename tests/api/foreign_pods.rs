@@ -175,8 +175,8 @@ fn a_pod_with_many_containers_is_attached_or_refused_by_name() {
     let created = lab.admin.create(&lab.pods(), &many);
     let uid = created["metadata"]["uid"].as_str().unwrap();
     let words = [
-        "more than 256 containers or requests",
-        "request them in fewer",
+        "more than 256 containers, or more than 256 requests",
+        "request the devices in fewer",
     ];
     lab.add("more", uid).fails(107, &words);
 }

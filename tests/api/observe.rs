@@ -76,6 +76,14 @@ fn calls_are_counted_by_verb_code_network_phase_and_plugin() {
     shows(&agent, r#"jackfield_calls_total{verb="DEL",code="0"}"#, 1.0);
     shows(&agent, &operation("DEL", &storage, "done"), 1.0);
     shows(&agent, "jackfield_attachments", 0.0);
+
+    // The DEL above counted the records. The next one does not.
+    let uid = lab.pod("again", &json!({NETWORKS: "storage"}));
+    agent.wait_until_it_knows(3, 1);
+    lab.add("again", &uid).succeeds();
+    shows(&agent, "jackfield_attachments", 1.0);
+    lab.del("again", &uid).succeeds();
+    shows(&agent, "jackfield_attachments", 0.0);
 }
 
 #[test]

@@ -21,12 +21,17 @@ The plugin runs for milliseconds and serves no metrics. After each call, the plu
 sends the figures of the call to the agent and does not wait for a reply. If the plugin finds no agent, the metrics
 do not count the call.
 
+The plugin counts sandboxes, owed detachments and unrestored devices in each STATUS, in each GC, in each change of a
+running pod's networks, and in each DEL that fails. A DEL that succeeds counts them only if the last count was at least a
+minute ago. Between two counts, each ADD and DEL changes `jackfield_attachments`. The other two metrics then stay as
+they are.
+
 ## What to watch
 
 | Series | Look when | Then |
 |---|---|---|
 | `jackfield_owed_writes`, `jackfield_owed_detachments` | above 0 for minutes | read the agent's log, which says why |
-| `jackfield_watch_failures_total` | it keeps growing | check the API server. The agent's cache may be as old as `jackfield_cache_age_seconds` shows. That metric also grows while nothing in the cluster changes |
+| `jackfield_watch_failures_total` | it keeps growing | check the API server. The agent's cache may be as old as `jackfield_cache_age_seconds` shows. This age also grows while nothing in the cluster changes |
 | `jackfield_calls_total` | it grows with a `code` other than 0 | look up the code in [errors.md](errors.md) |
 | `jackfield_agent_absences_total` | it grows | find out why calls found no agent |
 | `jackfield_installation` | `state` is not `installed` | read the node's events |
@@ -77,7 +82,7 @@ affect the plugins, which use another socket.
   `prometheusRule.labels` to the labels that your Prometheus selects. Without the operator, use the content of `spec` as
   a rule file of Prometheus.
 
-Both need a Prometheus that scrapes the agents. The name of the scrape job does not matter.
+The dashboard and the alerts need a Prometheus that scrapes the agents. The name of the scrape job does not matter.
 
 | Alert | After | When |
 |---|---|---|
@@ -220,6 +225,35 @@ fn the_page_shows_every_metric() {
     let never = r#"jackfield_cache_age_seconds{kind="definition"}"#;
     assert!(!text.contains(never), "no list, no event: {text}");
     assert!(!text.contains(r#"state="multus""#), "{text}");
+}
+
+#[test]
+fn calls_that_do_not_count_the_records_change_the_attachments_by_one() {
+    let metrics = Metrics::new();
+    let removed = NetworkFigure {
+        is_unknown: false,
+        network: "a/b".into(),
+        done: true,
+    };
+    let call = |verb: &'static str, code, networks: &[NetworkFigure]| {
+        metrics.over(&Figures {
+            verb: verb.into(),
+            code,
+            networks: networks.into(),
+            ..Figures::default()
+        });
+        let page = metrics.page(&Cache::default(), &[], Exposition::Text);
+        value(&page, "jackfield_attachments")
+    };
+    let removed = [removed];
+    assert_eq!(call("DEL", 0, &removed), 0.0, "never below 0");
+    assert_eq!(call("ADD", 11, &[]), 0.0);
+    assert_eq!(call("ADD", 0, &[]), 1.0);
+    assert_eq!(call("ADD", 0, &[]), 2.0);
+    assert_eq!(call("CHECK", 0, &removed), 2.0);
+    assert_eq!(call("DEL", 106, &removed), 2.0);
+    assert_eq!(call("DEL", 0, &removed), 1.0);
+    assert_eq!(call("DEL", 0, &[]), 1.0, "the repeated DEL has no record");
 }
 
 /// The value of a series without labels.

@@ -33,8 +33,8 @@ pub(super) fn find(
             (None, None) => Drift::Missing(file),
         });
     };
-    if current_name != name {
-        let first = runtime.first().map_or(name, |first| first.name.as_str());
+    let first = runtime.first().map_or(name, |first| first.name.as_str());
+    if current_name != name || first != name {
         return Some(Drift::NotFirst {
             first: runtime.file(first),
             ours: current_name.to_owned(),

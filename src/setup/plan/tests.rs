@@ -84,6 +84,23 @@ fn our_file_gets_a_name_that_sorts_first() {
 }
 
 #[test]
+fn a_broken_file_that_sorts_before_ours_is_removed() {
+    let ours = ours("/10-b.conf");
+    let files = [
+        ("0-jackfield.conflist", "{"),
+        ("00-jackfield.conflist", ours.as_str()),
+        ("10-b.conf", BRIDGE),
+    ];
+    let plan = ready(&files, Some("00-jackfield.conflist"));
+    assert_eq!(plan.name, "00-jackfield.conflist");
+    assert_eq!(plan.remove, ["0-jackfield.conflist"]);
+    match plan.drift.unwrap() {
+        Drift::NotFirst { first, .. } => assert_eq!(first, Path::new("/0-jackfield.conflist")),
+        drift => panic!("{drift:?}"),
+    }
+}
+
+#[test]
 fn without_a_network_the_installer_waits() {
     for (files, broken) in [
         (&[][..], None),

@@ -20,10 +20,14 @@ const BURST: f64 = 0.45;
 const MEMORY: f64 = 5.0;
 const IDLE: f64 = 10.0;
 const PEAK: f64 = 16.0;
+/// The share of thick Multus's overhead that Jackfield's may be.
+const OF_THICK: f64 = 0.1;
 const BINARY: f64 = 8.0 * 1000.0 * 1000.0 / 1024.0 / 1024.0;
 
 /// The name of the contender that is Jackfield's binary a second time.
 const AGAIN: &str = "again";
+/// The name of the contender that is thick Multus.
+const THICK: &str = "multus-thick";
 
 /// The whole report.
 ///
@@ -91,6 +95,7 @@ pub(crate) fn whole(
             apart(Verb::Del)
         );
     }
+    let thick = all.iter().zip(figures).find(|(it, _)| it.name == THICK);
     let measured = all.iter().zip(figures).zip(bursts).skip(1);
     for ((contender, figures), burst) in measured.filter(|((it, _), _)| it.name != AGAIN) {
         let _ = writeln!(text, "\n{} over the bare delegates:", contender.name);
@@ -106,6 +111,12 @@ pub(crate) fn whole(
             let share = over(verb) / bare.median(verb);
             let unit = format!("of theirs (+{:.2})", over(verb));
             line(name, share, &unit, promise, share <= promise);
+            if let Some((_, thick)) = thick.filter(|_| contender.name != THICK) {
+                let of_thick = thick.median(verb) - bare.median(verb);
+                let share = over(verb) / of_thick;
+                let unit = format!("of Multus's +{of_thick:.2}");
+                line("", share, &unit, OF_THICK, share <= OF_THICK);
+            }
         }
         // Only one of them is served by the agent; what it hears of the others is theirs.
         let agent = figures.agent_cpu();

@@ -1,0 +1,38 @@
+//! Decides which calls tell the agent the size of the journal.
+//!
+//! The runtime waits until the process of a call ends, and the time to count the records grows with
+//! the pods on the node. So ADD and CHECK do not count, and at most one successful DEL in a minute
+//! does. Between two counts, the agent adjusts its metric after each ADD and DEL.
+
+use std::time::Duration;
+
+use super::Host;
+use super::dated_file::DatedFile;
+use crate::cluster::OnRecord;
+use crate::cni::Verb;
+use crate::request::NodeConfig;
+
+/// The file whose modification time is the time of the last count.
+const COUNTED: &str = "counted";
+/// A DEL that succeeds counts only if the last count is older than this.
+const COUNT_EVERY: Duration = Duration::from_secs(60);
+
+/// Returns the size of the journal, if the call is one that counts. `verb` names the call in the
+/// metrics. `failed` is whether the call failed.
+pub fn to_report(
+    host: &Host<'_>,
+    config: &NodeConfig,
+    verb: &str,
+    failed: bool,
+) -> Option<OnRecord> {
+    let counted = DatedFile::of(host, config, COUNTED)?;
+    let is = |other: Verb| verb == other.as_str();
+    let is_due = || counted.age().is_none_or(|age| age >= COUNT_EVERY);
+    // A failed DEL always counts, so that the metrics show its failed detachment at once.
+    if is(Verb::Add) || is(Verb::Check) || (is(Verb::Del) && !failed && !is_due()) {
+        return None;
+    }
+    // If the file cannot be written, the next DEL counts too.
+    let _ = counted.date_now();
+    Some(host.journal.count())
+}
