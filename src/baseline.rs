@@ -105,8 +105,9 @@ pub enum Repair {
     },
 }
 
-/// A part of a device's state that identifies a pod in the network. If the device keeps it, the
-/// next pod with this device appears in the network as the previous pod.
+/// A part of a device's state that determines who a pod is in the network, or which hosts the pod
+/// can reach. If the device keeps this part, the next pod with the device takes over the previous
+/// pod's place in the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PodIdentity {
     /// The hardware address.

@@ -1,5 +1,6 @@
-//! The IDs of the current boot and of this process. The boot ID shows which journal records are
-//! from before a reboot. The network namespaces in these records no longer exist.
+//! The IDs of the current boot and of this process, and the removal of files that ended processes
+//! left unfinished. The boot ID shows which journal records are from before a reboot. The network
+//! namespaces in these records no longer exist.
 
 use std::fs;
 use std::path::Path;

@@ -134,7 +134,7 @@ struct NodeArgs {
     /// The node configuration: the CNI configuration of type jackfield that the runtime reads
     #[arg(long, value_name = "FILE")]
     conf: PathBuf,
-    /// Directories to search for CNI plugins, separated by colons; the key binDir of the configuration comes first
+    /// Directories to search for CNI plugins, separated by colons; the configuration's binDir is searched first
     #[arg(long, value_name = "DIRS", default_value = "/opt/cni/bin")]
     cni_path: String,
 }

@@ -1,7 +1,8 @@
 //! Problems: values that code examines and that have a text for people.
 //!
-//! A module defines its problems as an enum and keeps their texts in one file. Code examines the
-//! enums to decide what to do. Code compares texts only to avoid logging the same line twice.
+//! A module defines its problems as an enum or a struct, and keeps their texts in one file. Code
+//! examines these values to decide what to do. Code compares texts only to avoid logging the same
+//! line twice.
 
 use std::error::Error;
 use std::fmt;

@@ -10,7 +10,7 @@
 //! ```text
 //! sandboxes/<container>@<ifname>    header with the intended attachments, then steps
 //! owed/<container>@<ifname>         a failed detachment, and when its retry is due
-//! quarantine/…                      records that could not be read
+//! quarantine/…                      damaged records
 //! adopted/<container>@<ifname>      a sandbox adopted from the cache of Multus
 //! exclusive/<kind>-<address>[@…]    the sandbox that holds a device, a MAC or a GUID
 //! unrestored/<address>              a device that could not be restored
@@ -118,8 +118,8 @@ impl Journal {
         self.replace_record(&key, encoded.map(|()| bytes))
     }
 
-    /// Reads the record of `key`. The caller holds the lock of the sandbox, so no other process is
-    /// writing the record.
+    /// Reads the record of `key`. If the caller does not hold the lock of the sandbox, another
+    /// process may change the record meanwhile.
     ///
     /// Moves a damaged record to quarantine and returns [`Lookup::Damaged`].
     ///

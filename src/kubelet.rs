@@ -26,7 +26,7 @@ pub use usage::Usage;
 /// Asks kubelet for the devices of a pod and waits for the answer. For callers without a tokio
 /// runtime.
 ///
-/// If the pod has no device of at least one resource in `resources`, also asks kubelet which
+/// If `resources` contains a resource of which the pod has no device, also asks kubelet which
 /// resources have devices on the node.
 pub fn ask(socket: &Path, namespace: &str, name: &str, resources: &[&str]) -> PodDevices {
     let runtime = tokio::runtime::Builder::new_current_thread()

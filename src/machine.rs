@@ -1,5 +1,5 @@
-//! Lets a unit test replace the clocks, the disk and the boot ID with those of a simulated machine.
-//! In builds without tests, the functions of this module do nothing.
+//! Lets a unit test replace the clocks, the disk, the boot ID, the network namespaces and the
+//! processes with those of a simulated machine. Builds without tests contain no simulated machine.
 //!
 //! A test runs the unchanged CNI verbs on a simulated machine under conditions that are rare on a
 //! real machine. For example, the disk loses acknowledged writes, the power fails between two

@@ -90,7 +90,7 @@ pub enum RequestError {
 }
 
 impl RequestError {
-    /// The error of parsing stdin.
+    /// Returns the error of parsing stdin.
     pub fn of_stdin(error: cni::JsonError) -> RequestError {
         match error {
             ambiguous @ cni::JsonError::Ambiguous { .. } => RequestError::Ambiguous(ambiguous),
@@ -98,7 +98,7 @@ impl RequestError {
         }
     }
 
-    /// The CNI code (CNI 1.1.0 §5 Error).
+    /// Returns the CNI code (CNI 1.1.0 §5 Error).
     pub fn code(&self) -> u32 {
         match self {
             RequestError::Environment(error) => error.code(),

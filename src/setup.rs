@@ -7,7 +7,7 @@
 //!
 //! ```text
 //! install ──▶ plan (what the runtime's directory should contain) ──▶ stage, rename ──▶ manifest
-//! guard   ──▶ plans again after every change, and repairs the files that differ from the plan
+//! guard   ──▶ plans again when the directories change, and repairs what differs from the plan
 //! uninstall ◀── manifest, journal
 //! doctor  ◀── everything
 //! ```

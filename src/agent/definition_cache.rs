@@ -287,7 +287,7 @@ mod tests {
         let reading = kept.reading(&object("x"));
         assert!(
             Rc::ptr_eq(&reading, &kept.reading(&object("x"))),
-            "one read"
+            "both questions share one read"
         );
         kept.changed(&object("x"), "6");
         reading.set(Ok((whole("x", 9), "5".into()))).unwrap();

@@ -42,7 +42,7 @@ async fn listen(address: SocketAddr) -> TcpListener {
             Ok(listener) => return listener,
             Err(cause) if !is_logged => {
                 warn!(
-                    "--metrics {address}: {cause}; the agent serves no metrics until it can bind the address"
+                    "--metrics {address}: {cause}; the agent serves neither metrics nor health until it can bind the address"
                 );
                 is_logged = true;
             }

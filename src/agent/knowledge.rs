@@ -39,8 +39,8 @@ const READ_TO_KEEP: usize = 256 << 10;
 const FORESEEN: usize = 32;
 /// The most pods whose definitions the agent reads in advance at the same time.
 const FORESIGHT: usize = 4;
-/// The most pods outside the cache that the agent reads at the same time. This limits the memory,
-/// because a pod object may be as large as etcd allows.
+/// The most pods outside the cache that the agent reads at the same time. The number is small to
+/// save memory, because a pod object may be as large as etcd allows.
 const PODS: usize = 2;
 
 /// Everything that the agent can look up.

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 /// The first pause after a failure.
 const FIRST: Duration = Duration::from_secs(1);
 
-/// A pause that doubles with each failure.
+/// A pause after a failure. If the next failure follows after the end of the pause, the next pause
+/// is twice as long.
 #[derive(Debug, Default)]
 pub(super) struct Pause {
     state: Cell<Option<(Instant, Duration)>>,

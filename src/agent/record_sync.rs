@@ -1,7 +1,7 @@
 //! Syncs the records of the journal to disk, so that no call of the plugin waits for the disk.
 //!
-//! A disk may be slow, so a separate thread syncs the records. The plugin sends a descriptor of
-//! each record, because the agent has no access to the records.
+//! A slow disk would also delay the agent's answers, so a separate thread syncs the records. The
+//! plugin sends a descriptor of each record, because the agent has no access to the records.
 
 use std::fs::File;
 use std::os::fd::OwnedFd;

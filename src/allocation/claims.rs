@@ -64,7 +64,7 @@ impl Claims {
         serde_json::from_str(&file.data).map_err(|error| CheckpointCause::UnknownType(error.into()))
     }
 
-    /// Whether kubelet prepared a device for a claim of the pod with this UID.
+    /// Whether kubelet prepared `device` for a claim of the pod with this UID.
     pub(super) fn has(&self, uid: &str, device: &DynamicDevice) -> bool {
         self.claims.iter().flatten().any(|claim| {
             let name = device.claim.split_once('/');

@@ -20,8 +20,8 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(400);
 /// The sources of evidence on a pod's devices.
 #[derive(Debug, Clone, Copy)]
 pub struct Sources<'a> {
-    /// The pod's name and UID from the runtime. Even for a static pod, this UID is the one that
-    /// kubelet uses.
+    /// The pod's name and UID from the runtime. Kubelet uses this UID in its records, even for a
+    /// static pod, whose UID in the API server is different.
     pub name: Option<&'a PodName>,
     /// The pod in the cluster.
     pub pod: Option<&'a Pod>,

@@ -17,7 +17,7 @@ pub(super) struct DoctorArgs {
     /// The node configuration [default: the configuration of jackfield in --conf-dir]
     #[arg(long, value_name = "FILE")]
     conf: Option<PathBuf>,
-    /// Directories to search for CNI plugins, separated by colons; the key binDir of the configuration comes first [default: --bin-dir]
+    /// Directories to search for CNI plugins, separated by colons; the configuration's binDir is searched first [default: --bin-dir]
     #[arg(long, value_name = "DIRS")]
     cni_path: Option<String>,
     /// This node's name in the cluster [default: $NODE_NAME, else the host's name]

@@ -107,7 +107,7 @@ pub(super) struct InstallArgs {
     /// This node's name in the cluster [default: $NODE_NAME, else the host's name]
     #[arg(long, value_name = "NAME", requires = "from_multus")]
     node: Option<String>,
-    /// Directories to search for CNI plugins, separated by colons; the key binDir of the configuration comes first [default: --bin-dir]
+    /// Directories to search for CNI plugins, separated by colons; the configuration's binDir is searched first [default: --bin-dir]
     #[arg(long, value_name = "DIRS", requires = "from_multus")]
     cni_path: Option<String>,
 }
@@ -117,7 +117,7 @@ pub(super) struct InstallArgs {
 pub(super) struct UninstallArgs {
     #[command(flatten)]
     paths: PlaceArgs,
-    /// Directories to search for CNI plugins, separated by colons; the key binDir of the configuration comes first [default: --bin-dir]
+    /// Directories to search for CNI plugins, separated by colons; the configuration's binDir is searched first [default: --bin-dir]
     #[arg(long, value_name = "DIRS")]
     cni_path: Option<String>,
     /// Also detach the pods that still run, and continue even if records are damaged

@@ -1,6 +1,6 @@
 //! The commands `gc` and `status`. They make the calls GC and STATUS, which are about the whole
-//! node. A runtime makes these calls only with a configuration of CNI 1.1.0. The commands accept a
-//! configuration of any version.
+//! node. A runtime makes these calls only with a configuration of CNI 1.1.0 or later. The commands
+//! accept a configuration of any version.
 
 use super::{ArgumentError, CommandError, NodeArgs, call, print};
 use crate::cni::ValidAttachment;
@@ -52,7 +52,7 @@ pub(super) fn status(args: &NodeArgs) -> Result<(), CommandError> {
     let plugins = match ready.asked {
         Some(Ran::All) => "its plugins are ready too",
         Some(Ran::None) => {
-            "jackfield did not ask its plugins, because only configurations of cniVersion 1.1.0 and later have STATUS"
+            "jackfield did not ask the plugins of this network, because only configurations of cniVersion 1.1.0 and later have STATUS"
         }
         None => {
             "jackfield did not ask the network's plugins, because the network's definition comes from the agent, and the agent does not answer"

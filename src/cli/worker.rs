@@ -33,17 +33,17 @@ pub(super) fn retry(args: &WorkerArgs) -> Result<(), CommandError> {
     let key = args.key();
     let request = read_conf().and_then(|conf| request(&key, conf));
     let request = request.map_err(|cause| CommandError::Call(Box::new(cause)))?;
+    let (container, ifname) = (&key.container, &key.ifname);
+    let place = format!("retry of container {container}, interface {ifname}");
+    let warn = |line: &str| request.config.log.warn(&place, line);
     let outcome = with_host(&request.config, |host| {
         let context = Context::new(host, &request, request.config.deadlines.del);
         recovery::retry::retry(&context, &key);
-        let (container, ifname) = (&key.container, &key.ifname);
-        let place = format!("retry of container {container}, interface {ifname}");
-        for note in context.notes().iter() {
-            request.config.log.warn(&place, &note.to_string());
-        }
+        context.notes().iter().for_each(|it| warn(&it.to_string()));
         Ok(())
     });
-    Ok(outcome?)
+    // No process reads the exit code or stderr of this process, so also log the failure.
+    Ok(outcome.inspect_err(|failure| warn(&failure.to_string()))?)
 }
 
 pub(super) fn change(args: &WorkerArgs) -> Result<(), CommandError> {

@@ -162,8 +162,8 @@ impl Agent {
         if !is_sent && let Ok(stream) = self.open(Purpose::Telling) {
             let _ = send(&stream);
         }
-        // The agent publishes when the connection closes. `opened` keeps the connection open until
-        // this process ends.
+        // The agent publishes when the connection closes: at the end of this process, or in
+        // [`Agent::close`].
     }
 }
 

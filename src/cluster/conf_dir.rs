@@ -232,7 +232,7 @@ impl Problem for ConfDirError {
         let remedy = match self {
             ConfDirError::Missing(_) => "correct the path or wait for the network to be installed",
             ConfDirError::Empty(_) => "put a configuration there",
-            ConfDirError::Plugin(..) => "make it the configuration of one plugin, or remove it",
+            ConfDirError::Plugin(..) => "correct the file, or remove it if it configures no plugin",
             ConfDirError::Unreadable(..) => "correct the file or directory, or its path",
         };
         Some(remedy.to_owned())

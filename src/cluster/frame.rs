@@ -50,8 +50,8 @@ pub enum ToAgent {
     /// A question; answered by [`FromAgent::Answer`].
     Question(Question),
     /// An owed write is on disk: a publication that the API server does not have yet. There is no
-    /// answer. The agent publishes the write when the connection ends, because the runtime has
-    /// received the result of the call by then.
+    /// answer. The agent publishes the write when the connection ends. The plugin has answered the
+    /// runtime by then, so publishing does not delay the pod.
     Owed,
     /// The figures of a finished call. There is no answer. The agent does not count a call whose
     /// figures do not arrive.

@@ -38,8 +38,8 @@ pub enum LookupError {
     TooLongForPlugin(ObjectRef, usize),
     /// The pod and the node configuration together name more definitions than this limit.
     #[error(
-        "NetworkAttachmentDefinition {0} was not looked up: one pod may select at most {1} \
-         definitions"
+        "NetworkAttachmentDefinition {0} was not looked up: the pod and the node configuration \
+         together may name at most {1} definitions; shorten defaultNetworks"
     )]
     TooMany(ObjectRef, usize),
     /// The object is invalid.
@@ -123,8 +123,8 @@ mod tests {
             ),
             (
                 LookupError::TooMany(object(), 7),
-                "NetworkAttachmentDefinition a/n was not looked up: one pod may select at most 7 \
-                 definitions",
+                "NetworkAttachmentDefinition a/n was not looked up: the pod and the node \
+                 configuration together may name at most 7 definitions; shorten defaultNetworks",
             ),
         ] {
             assert_eq!(error.to_string(), line);

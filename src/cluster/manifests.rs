@@ -136,8 +136,8 @@ impl Manifests {
         self.broken.push(Arc::new(broken));
     }
 
-    /// Adds a document, or the items of a `List`. Returns an error for each object whose metadata is
-    /// invalid.
+    /// Adds a document, or the items of a `List`. Returns an error for each object whose metadata
+    /// is invalid.
     fn add(&mut self, mut body: Value) -> Vec<DocumentError> {
         if let Some(Value::Array(items)) = body.get_mut("items").map(Value::take) {
             return items.into_iter().flat_map(|item| self.add(item)).collect();

@@ -151,9 +151,10 @@ pub struct Pod {
     pub has_claims: bool,
 }
 
-/// The most requests for devices, and the most containers, of a pod in an answer. The plugin drops
-/// the excess when it reads an answer. The agent drops requests that the pod's networks do not
-/// need, and refuses the pod if there are still too many.
+/// The most requests for devices, and the most containers, of a pod in an answer. A request is for
+/// one resource in one container. The plugin drops the excess when it reads an answer. The agent
+/// drops requests that the pod's networks do not need, and refuses the pod if there are still too
+/// many.
 pub(super) const MOST_REQUESTS: usize = 256;
 pub(super) const MOST_CONTAINERS: usize = 256;
 /// The longest name of a container or a resource, and the longest UID of a pod, in bytes.

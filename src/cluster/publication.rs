@@ -18,8 +18,9 @@ pub const MAX_MESSAGE: usize = 1000;
 /// other annotations need room too. `deploy/admission.yaml` refuses a larger status.
 pub const MAX_STATUS: usize = 192 * 1024;
 
-/// The maximum number of claims in one publication, and of devices in one claim. A claim or device
-/// is published only for a network that uses it, and a pod can select only 64 networks.
+/// The maximum number of claims in one publication, and of devices in one claim. Each network of a
+/// pod uses at most one device. A pod can select 64 networks, and the node configuration can add
+/// others.
 pub const MAX_CLAIMS: usize = 128;
 
 /// The network-status and events of a pod, and the status of its ResourceClaims, within

@@ -43,7 +43,7 @@ macro_rules! codes {
 codes! {
     INCOMPATIBLE_VERSION = 1, "incompatible CNI version",
         "Jackfield does not support the configuration's CNI version, or the version is too old for the verb or for the result",
-        "raise cniVersion, or set it to a version that the message lists";
+        "raise `cniVersion`, or set it to a version that the message lists";
     UNSUPPORTED_FIELD = 2, "unsupported field",
         "A plugin does not support the value of a key. Jackfield itself returns 7 instead",
         "change the key that the message names";
@@ -57,8 +57,8 @@ codes! {
         "Jackfield could not read stdin or use a file, or the kernel did not answer",
         "check the file or operation that the message names";
     DECODING_FAILURE = 6, "decoding failure",
-        "The configuration on stdin is not JSON, its cniVersion is not a string, or its prevResult is not a CNI result",
-        "correct the configuration file, or the program that passes prevResult";
+        "The configuration on stdin is not JSON, its `cniVersion` is not a string, or its `prevResult` is not a CNI result",
+        "correct the configuration file, or the program that passes `prevResult`";
     INVALID_NETWORK_CONFIG = 7, "invalid network configuration",
         "A key of the configuration is missing or has an invalid value",
         "correct the key that the message names";
@@ -88,22 +88,22 @@ codes! {
         "declare the capability in the definition; for `ips` and `mac`, you can set `undeclared` to `args` in the node configuration instead";
     DEVICES = 104, "devices",
         "The pod has too few devices, its devices are unknown or in use, or a network would take a device or interface that the node itself needs",
-        "compare the pod's resource requests with the resourceName of its networks, and check the device or interface that the message names";
+        "compare the pod's resource requests with the `resourceName` of its networks, and check the device or interface that the message names";
     VERIFICATION = 105, "verification failed",
         "The kernel does not show what the pod requested or what the delegate reported",
         "check the delegate that the message names";
     TEARDOWN_INCOMPLETE = 106, "teardown incomplete",
         "Jackfield could not detach a network or restore a device, and must retry",
-        "wait for Jackfield to retry; jackfield doctor lists the failed detachments";
+        "wait for Jackfield to retry; `jackfield doctor` lists the failed detachments";
     CLUSTER = 107, "cluster",
         "The cluster does not have the pod, the pod's UID differs from the UID that the runtime passed, or Jackfield cannot read from the API server or the folder of manifests",
         "check the agent, the API server or the folder of manifests";
     RESTRICTED = 108, "restricted",
-        "namespaceIsolation or policy does not allow this network or this use of the network, or dynamicAttachment does not allow changes of running pods",
-        "create the definition in the pod's namespace, extend policy, or set dynamicAttachment to true";
+        "`namespaceIsolation` or `policy` does not allow this network or this use of the network, or `dynamicAttachment` does not allow changes of running pods",
+        "create the definition in the pod's namespace, extend `policy`, or set `dynamicAttachment` to `true`";
     JOURNAL = 109, "journal",
         "Jackfield cannot read or write the journal, which records what is attached, or a CHECK finds no usable record",
-        "check the directory that journalDir names";
+        "check the directory that `journalDir` names";
 }
 
 #[cfg(test)]

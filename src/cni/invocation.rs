@@ -111,17 +111,21 @@ impl ValidAttachment {
 
     /// Reads the attachments from the configuration of a GC.
     ///
-    /// Returns `None` if the configuration has neither key. GC must then not remove anything. The
-    /// value `null` counts as an empty list.
+    /// Returns `None` if the configuration has neither key. GC must then not remove anything. `null`
+    /// counts as an empty list, unless the other key has a list.
     ///
     /// # Errors
     ///
     /// [`JsonError::Key`] when the value is not a list, or when an element is invalid. If Jackfield
     /// skipped an invalid element, GC would remove an attachment that it must keep.
     pub fn read_list(config: &RawObject) -> Result<Option<Vec<Self>>, JsonError> {
-        let key = Self::KEYS.into_iter().find(|key| config.contains(key));
-        key.map(|key| Ok(config.read(key)?.unwrap_or_default()))
-            .transpose()
+        for key in Self::KEYS {
+            if let Some(list) = config.read(key)? {
+                return Ok(Some(list));
+            }
+        }
+        let is_null = Self::KEYS.into_iter().any(|key| config.contains(key));
+        Ok(is_null.then(Vec::new))
     }
 }
 

@@ -86,8 +86,8 @@ name! {
 name! {
     /// The name of a network: the key `name` of a configuration, CNI 1.1.0 §1.
     ///
-    /// The name follows the rules of a container ID. It is therefore safe as a part of a path, and
-    /// plugins name directories after the network.
+    /// The name follows the rules of a container ID. Plugins name directories after the network, so
+    /// the name must be safe as a part of a path.
     NetworkName, "network name", plain
 }
 

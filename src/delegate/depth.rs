@@ -4,8 +4,9 @@ use std::ffi::OsStr;
 
 use thiserror::Error;
 
-/// How many nested Jackfields may run. With the limit of one, a Jackfield refuses to run if another
-/// Jackfield called it, directly or through a delegate.
+/// The highest depth at which a Jackfield runs. A Jackfield that the runtime calls has depth 1. So
+/// with the limit 1, a Jackfield refuses to run if another Jackfield called it, directly or through
+/// a delegate.
 ///
 /// The outer Jackfield holds the lock of the sandbox until its delegates are done. An inner
 /// Jackfield would wait for that lock until its own deadline.
@@ -15,7 +16,8 @@ pub const MAX_DEPTH: u32 = 1;
 /// through delegates.
 pub const DEPTH_VARIABLE: &str = "JACKFIELD_DEPTH";
 
-/// The number of nested Jackfields, including this one.
+/// The number of Jackfields that called this process, directly or through delegates, plus one for
+/// this Jackfield.
 ///
 /// [`find`](super::find) refuses a configuration that names Jackfield itself as a delegate. The
 /// depth detects the remaining cycles. Such a cycle goes through another plugin that delegates, or

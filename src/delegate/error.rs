@@ -38,7 +38,7 @@ pub enum DelegateError {
     Busy(PathBuf),
     /// The node is out of process IDs or memory.
     #[error(
-        "the node is out of processes or memory: {0}; try again once other processes have ended"
+        "the node is out of process IDs or memory: {0}; try again once other processes have ended"
     )]
     NoRoom(#[source] io::Error),
     /// The kernel cannot start the binary.

@@ -80,15 +80,15 @@ struct RunningProcess<'a> {
 /// Runs a command as the leader of its own process group. Returns when the process has ended, or
 /// [`KILL_GRACE`] after SIGKILL.
 ///
-/// If the process has ended with an incomplete answer, but its child still has the output open,
-/// this function waits up to [`ORPHAN_GRACE`] for the rest of the answer.
+/// If the process has ended with an incomplete answer, but one of its children still has the output
+/// open, this function waits up to [`ORPHAN_GRACE`] for the rest of the answer.
 ///
 /// After a failure, this function kills the rest of the process group, unless the kernel may have
 /// given the group's ID to a new process ([`Ending::Lost`]). After a success, it does not kill
 /// children, since a plugin may have started a daemon.
 ///
 /// The command must not use `pre_exec`, `uid`, `gid` or `groups`. Each of them makes the standard
-/// library use `fork` instead of the cheaper `vfork`.
+/// library use `fork` instead of the cheaper `posix_spawn`.
 ///
 /// # Errors
 ///

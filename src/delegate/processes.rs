@@ -42,8 +42,8 @@ impl Processes {
         }
     }
 
-    /// Runs the plugin. Retries the start for up to [`BUSY_PATIENCE`] while another process has the
-    /// binary open for writing.
+    /// Runs the plugin. While another process has the binary open for writing, retries the start
+    /// for up to [`BUSY_PATIENCE`], but not past the call's deadline.
     fn run(&self, call: &DelegateCall<'_>) -> Result<ProcessOutput, DelegateError> {
         let give_up = call.deadline.min(Instant::now() + BUSY_PATIENCE);
         let mut pause = BUSY_PAUSE;

@@ -66,8 +66,8 @@ impl Journal {
     }
 
     /// Counts the files of a folder, without the temporary files. Counts an unreadable folder as
-    /// empty. Every call except ADD counts all records of the node. So, unlike
-    /// [`Journal::finished`], this function allocates no memory for the names.
+    /// empty. A folder may have a file for each sandbox of the node, so this function allocates no
+    /// memory for the names.
     pub(super) fn count_finished(&self, folder: &str) -> u64 {
         let Ok(dir) = File::open(self.dir.join(folder)) else {
             return 0;
@@ -133,7 +133,8 @@ pub(super) fn write(file: &File, bytes: &[u8]) -> io::Result<()> {
 
 /// Returns the temporary name of a small file. The temporary name begins with a period. No other
 /// name does, because the other names begin with a PCI address or a container ID. One temporary
-/// name for each file is enough, because writers hold the lock of the sandbox.
+/// name for each file is enough, because no two processes write the same file at once: a writer
+/// holds the lock of its sandbox, and a device is reserved for one sandbox.
 fn unfinished(name: &str) -> String {
     format!(".{name}")
 }

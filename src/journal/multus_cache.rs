@@ -56,7 +56,7 @@ pub struct CachedSandbox {
 /// One attachment that Multus made.
 #[derive(Debug)]
 pub struct CachedAttachment {
-    /// The plugins and their arguments.
+    /// The plugins' configurations and what the pod requested.
     pub attachment: Attachment,
     /// The `CNI_ARGS` of the plugins; empty if they are unknown.
     pub args: String,

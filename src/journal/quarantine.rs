@@ -16,12 +16,13 @@ use crate::private_dir;
 /// The suffix of a file that a DEL has handled.
 pub(super) const SETTLED: &str = ".detached";
 
-/// A damaged record that was moved to quarantine. In a [`Survey`](super::survey::Survey), the
-/// record is still in `sandboxes/`, so the text of this error is wrong there.
+/// A damaged record that was moved to quarantine. A [`Survey`](super::survey::Survey) uses this
+/// type too, but moves nothing. There, the record is still in `sandboxes/`, and the message does not
+/// apply.
 #[derive(Debug, thiserror::Error)]
 #[error("a damaged record ({cause}) was moved to {}", path.display())]
 pub struct Damaged {
-    /// The file.
+    /// The current path of the record's file.
     pub path: PathBuf,
     /// Why the file is not a valid record.
     #[source]

@@ -1,5 +1,5 @@
-//! The lines of a record. Each line begins with its length and checksum, so that a reader detects
-//! an incomplete or damaged line.
+//! The lines of a record. Each line contains JSON, and begins with the length and the checksum of
+//! this JSON. So a reader detects an incomplete or damaged line.
 //!
 //! ```text
 //! <length, 8 hex digits> <crc32, 8 hex digits> <JSON of that length>\n

@@ -66,7 +66,8 @@ fn a_directory_that_other_users_can_write_is_refused() {
     }
 }
 
-/// The agent has root's user ID, so it could use a descriptor to reopen a file of root for writing.
+/// The agent has root's user ID, so it could reopen the descriptor for writing if root owned the
+/// record. A lent record therefore has a different owner.
 #[test]
 fn a_record_lent_to_the_agent_can_be_synced_but_not_written() {
     let dir = tempfile::tempdir().unwrap();

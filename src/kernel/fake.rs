@@ -82,7 +82,8 @@ pub(crate) struct FakeDevices {
     /// The link index of a VF, the link index of its PF, and the VF number. If the address of
     /// the VF's link changes, the PF reports the new address for the VF.
     pub(crate) own_address_becomes_admins: Option<(u32, u32, usize)>,
-    /// The functions that may not change their address while `is_given` is true.
+    /// When the driver refuses to change the address of the VF's link in
+    /// `own_address_becomes_admins`. The driver refuses nothing while `is_given` is false.
     pub(crate) guard: Guard,
     /// Whether the administrator has set an address.
     pub(crate) is_given: bool,
@@ -98,15 +99,15 @@ pub(crate) struct FakeDevices {
     pub(crate) questions: usize,
 }
 
-/// The functions that may not change their address.
+/// When a driver refuses to change the address of a VF's link.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Guard {
-    /// No function.
+    /// Never.
     #[default]
     Open,
-    /// Functions without trust.
+    /// While the VF is not trusted.
     Untrusted,
-    /// Every function.
+    /// Always.
     All,
 }
 

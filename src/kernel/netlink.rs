@@ -106,8 +106,8 @@ impl Netlink {
             _ => None,
         };
         let messages = match self.ask(request, Kind::List, read) {
-            // ENOENT: the main table does not exist, because the kernel creates it with the first
-            // route. EAFNOSUPPORT: the kernel has no IPv6.
+            // ENOENT: the main table does not exist yet, because the kernel creates it only with
+            // the first route. EAFNOSUPPORT: the kernel has no IPv6.
             Err(failure) if failure.is_errno(libc::ENOENT) => Vec::new(),
             Err(failure) if failure.is_errno(libc::EAFNOSUPPORT) => Vec::new(),
             answer => answer.map_err(|failure| failure.about("listing default routes"))?,

@@ -2,8 +2,8 @@
 //! can change these settings while another namespace or program uses the VF.
 //!
 //! ```text
-//! RTM_GETLINK of one PF, RTEXT_FILTER_VF ──read──▶ [VfState] ──(the caller compares)──▶ [VfSetting]
-//! RTM_SETLINK of that PF, IFLA_VFINFO_LIST ◀──write────────────────────────────────────────┘
+//! RTM_GETLINK of one PF, RTEXT_FILTER_VF ──read─▶ [VfState] ──(the caller compares)──▶ [VfSetting]
+//! RTM_SETLINK of that PF, IFLA_VFINFO_LIST ◀──write───────────────────────────────────────┘
 //! ```
 //!
 //! If the driver does not report an on/off setting or a GUID, the value is [`None`], and callers do
@@ -114,8 +114,8 @@ pub enum VfSetting {
 impl VfState {
     /// Returns every reported value as the setting that restores it.
     ///
-    /// Trust and the hardware address come first. Both decide whether the interface of the VF can
-    /// get another address: if the administrator has set an address, many drivers let only a
+    /// Trust and the hardware address come first. A caller restores the address of the VF's
+    /// interface after these two: if the administrator has set an address, many drivers let only a
     /// trusted VF change the address of its interface.
     pub fn settings(&self) -> impl Iterator<Item = VfSetting> + use<> {
         [

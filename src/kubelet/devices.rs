@@ -7,8 +7,9 @@ use super::message;
 use crate::bounded;
 
 /// The most devices of a pod, counted separately for device plugins and DRA drivers. Jackfield's
-/// plugin drops further devices when it reads the agent's answer. This cannot give the pod a device
-/// of another pod, because kubelet's own files decide which devices belong to the pod.
+/// plugin drops further devices when it reads the agent's answer. Dropped devices of device plugins
+/// can still be used, because the plugin also reads them from kubelet's checkpoint. Dropped devices
+/// of DRA drivers cannot be used.
 const MOST_DEVICES: usize = 1024;
 /// The longest name of a resource, a driver, a pool or a device, in bytes.
 const LONGEST_NAME: usize = 253;

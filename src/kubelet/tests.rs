@@ -82,7 +82,7 @@ fn entries_of_one_resource_in_a_container_are_merged() {
     let pieces = [(VF, "0000:02:00.3"), ("x.com/y", "z"), (VF, "0000:02:00.2")];
     let pod = fake::pod("demo", "web", &[fake::container("c", &pieces, &[])]);
     let Reply::Message(bytes) = fake::pods(&[pod]) else {
-        panic!("a message");
+        panic!("the fake kubelet must answer with a message");
     };
     let devices = of_get(&bytes);
     assert_eq!(devices.containers[0].resources.len(), 2);

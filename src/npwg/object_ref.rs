@@ -74,7 +74,10 @@ impl FromStr for ObjectRef {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         match text.split_once('/') {
             Some((namespace, name)) => Self::new(namespace, name),
-            None => Err(ObjectRefError::new("namespace and name of an object", text)),
+            None => Err(ObjectRefError::new(
+                "the namespace and name of an object",
+                text,
+            )),
         }
     }
 }
@@ -118,7 +121,7 @@ fn is_unit(text: &str) -> bool {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
     "{value:?} cannot be {part}; use lower-case letters, digits and '-' ('.' only in a name), and \
-     give a namespace as namespace/name or in the key namespace"
+     give a namespace as namespace/name or in the key \"namespace\""
 )]
 pub struct ObjectRefError {
     part: &'static str,
@@ -196,7 +199,8 @@ mod tests {
         assert_eq!(
             "ns/Net".parse::<ObjectRef>().unwrap_err().to_string(),
             "\"Net\" cannot be the name of an object; use lower-case letters, digits and '-' \
-             ('.' only in a name), and give a namespace as namespace/name or in the key namespace"
+             ('.' only in a name), and give a namespace as namespace/name or in the key \
+             \"namespace\""
         );
     }
 

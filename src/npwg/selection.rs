@@ -111,8 +111,8 @@ impl Selection {
         Ok(one)
     }
 
-    /// The requests as capability arguments, in the formats of CNI's conventions (NPWG 1.3
-    /// §4.1.2.1.3.2 and similar clauses).
+    /// Returns the requests that plugins get as capability arguments, in the formats of CNI's
+    /// conventions (NPWG 1.3 §4.1.2.1.3.2 and similar clauses).
     pub fn capability_args(&self) -> CapabilityArgs {
         let requests = [
             ("ips", (!self.ips.is_empty()).then(|| raw(&self.ips))),
@@ -203,7 +203,10 @@ pub enum SelectionError {
 /// What is wrong with one network of an annotation.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ElementError {
-    /// The element is not an object, or a value has the wrong type.
+    /// The element is not an object.
+    #[error("{0} is not an object; write {{\"name\": \"net-a\"}}")]
+    NotObject(String),
+    /// A value is invalid, or a key occurs more than once.
     #[error(transparent)]
     Json(#[from] JsonError),
     /// The network has no name.

@@ -74,7 +74,7 @@ pub struct StatusSource<'a> {
     pub name: &'a str,
     /// Whether the network is the cluster network.
     pub is_default: bool,
-    /// The result of the delegates. With `None`, the entry has no addresses, MAC, MTU and DNS
+    /// The result of the delegates. With `None`, the entry has no addresses, MAC, MTU or DNS
     /// settings.
     pub result: Option<&'a CniResult>,
     /// The requested name of the interface.

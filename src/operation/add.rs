@@ -169,8 +169,8 @@ fn tell_problems(context: &Context<'_>, prepared: &Prepared) {
 fn settle_earlier(context: &Context<'_>, key: &Key) -> Result<(), Failure> {
     let sandbox = match context.host.journal.find(key)? {
         Lookup::Found(sandbox) => sandbox,
-        // A power loss destroyed the record, and with it every network namespace. Or an ADD of an
-        // older release was killed before it started a delegate. In both cases the pod has no
+        // Either a power loss destroyed the record and ended every network namespace, or an ADD of
+        // an older release was killed before it started a delegate. In both cases the pod has no
         // attachment.
         Lookup::CutOff => return Ok(context.host.journal.forget(key)?),
         Lookup::Absent => return Ok(()),

@@ -79,8 +79,8 @@ impl Attaching<'_> {
             stopwatch.attachment(&attachment.label, attached.is_ok());
             attached?;
         }
-        // One check covers all attachments, because a physical function reports all of its VFs in
-        // one answer.
+        // Check the VFs of all attachments together, so that each physical function is asked only
+        // once. Its answer describes all of its VFs.
         let warnings = functions::prove(self.context, prepared.attachments())?;
         self.warn(warnings);
         // Replace the default routes last, because each network may add default routes that must be

@@ -127,8 +127,8 @@ fn prove_one(
     Ok(proof)
 }
 
-/// Returns the recorded sandbox. If the sandbox never had a record, reconstructs it from Multus'
-/// cache or from the runtime's `prevResult`.
+/// Returns the recorded sandbox. If there is no record, not even an unusable one, reconstructs the
+/// sandbox from Multus' cache or from the runtime's `prevResult`.
 fn on_record(
     context: &Context<'_>,
     key: &Key,

@@ -15,7 +15,7 @@ use crate::clock;
 use crate::private_dir;
 use crate::request::{NodeConfig, Source};
 
-/// The start of every file name.
+/// The start of the name of every dated file.
 const PREFIX: &str = "agent-";
 
 /// Removes all dated files from `run`, the parent of the lock directory, for `jackfield uninstall`.
@@ -34,7 +34,7 @@ pub(super) struct DatedFile(PathBuf);
 impl DatedFile {
     /// Returns the file for the configured agent socket. The file's name depends on the socket,
     /// because a node can have two installations, each with its own agent. Returns `None` if
-    /// Jackfield reads manifests from a folder.
+    /// Jackfield reads manifests from a folder (`manifestDir`), because it then uses no agent.
     pub(super) fn of(host: &Host<'_>, config: &NodeConfig, name: &str) -> Option<DatedFile> {
         let Source::Cluster { agent_socket, .. } = &config.source else {
             return None;

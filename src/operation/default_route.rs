@@ -20,9 +20,9 @@ use crate::plan::Attachment;
 /// gateway gets the next higher metric.
 const FIRST_METRIC: u32 = 100;
 
-/// Plans the change that replaces the default routes with routes via `gateways`. A family without a
-/// gateway keeps its default routes. If `gateways` is empty, both families lose their default
-/// routes.
+/// Plans the change that replaces the default routes with routes via `gateways`. If `gateways` is
+/// empty, both families lose their default routes. Otherwise, a family without a gateway keeps its
+/// default routes.
 ///
 /// # Errors
 /// If the routes cannot be read.
@@ -89,7 +89,8 @@ pub fn apply(
     Ok(())
 }
 
-/// Checks that the added routes still exist and that the removed routes are still absent.
+/// Checks that the added routes still exist, and that the removed routes are still absent, except
+/// for removed routes that equal an added route.
 ///
 /// # Errors
 /// [`Failure::Route`] with the first route that differs. The kernel's error if the routes cannot be

@@ -16,7 +16,8 @@ use crate::plan::Attachment;
 /// The reason for detaching a sandbox or some of its attachments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Detachment {
-    /// The runtime sent a DEL. Its CNI_NETNS takes precedence over the recorded network namespace.
+    /// The runtime sent a DEL. Its `CNI_NETNS` takes precedence over the recorded network
+    /// namespace.
     Runtime,
     /// The ADD or the change failed, and this call rolls it back.
     Unwinding,
@@ -180,11 +181,11 @@ pub(super) fn attempt(
     (detached, debts)
 }
 
-/// Returns the path of the network namespace to pass to delegates. Tries CNI_NETNS of a DEL from
-/// the runtime first, then the recorded path. The runtime may omit CNI_NETNS even while the pod
+/// Returns the path of the network namespace to pass to delegates. Tries `CNI_NETNS` of a DEL from
+/// the runtime first, then the recorded path. The runtime may omit `CNI_NETNS` even while the pod
 /// exists (CNI 1.1.0 §2 DEL). Returns a path only if the path still refers to the recorded
 /// namespace, because the path may now belong to another pod. If the record lacks the namespace's
-/// identity, returns CNI_NETNS without this check, and never the recorded path.
+/// identity, returns `CNI_NETNS` without this check, and never the recorded path.
 ///
 /// # Errors
 /// As [`recorded_netns`].

@@ -1,8 +1,9 @@
 //! Decides which calls tell the agent the size of the journal.
 //!
 //! The runtime waits until the process of a call ends, and the time to count the records grows with
-//! the pods on the node. So ADD and CHECK do not count, and at most one successful DEL in a minute
-//! does. Between two counts, the agent adjusts its metric after each ADD and DEL.
+//! the pods on the node. So ADD and CHECK do not count them, and at most one successful DEL in a
+//! minute does. Between two counts, the agent adjusts `jackfield_attachments` after each ADD and
+//! DEL that succeeds.
 
 use std::time::Duration;
 
@@ -17,8 +18,9 @@ const COUNTED: &str = "counted";
 /// A DEL that succeeds counts only if the last count is older than this.
 const COUNT_EVERY: Duration = Duration::from_secs(60);
 
-/// Returns the size of the journal, if the call is one that counts. `verb` names the call in the
-/// metrics. `failed` is whether the call failed.
+/// Returns the size of the journal, if the call is one that counts. No call counts if Jackfield reads
+/// manifests from a folder, because then there is no agent. `verb` names the call in the metrics.
+/// `failed` is whether the call failed.
 pub fn to_report(
     host: &Host<'_>,
     config: &NodeConfig,

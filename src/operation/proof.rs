@@ -44,6 +44,7 @@ pub struct Shown {
 
 /// Reads the attachment's interface in the pod and compares it with the request and with the
 /// delegate's `result`. `masters` are the interfaces that may have enslaved this interface.
+/// Verifies nothing for the auxiliary chain, which creates no interface.
 ///
 /// # Errors
 /// [`Failure::Verification`] with every finding that is not allowed. [`Failure::DeviceInfo`] if the
@@ -196,7 +197,7 @@ fn lost_others(
     Ok(lost)
 }
 
-/// Whether the result names a socket instead of an interface (CNI 1.1.0 §5: `socketPath`).
+/// Whether an interface in the result has a `socketPath` (CNI 1.1.0 §5).
 fn has_socket(result: Option<&CniResult>) -> bool {
     result.is_some_and(|result| {
         let mut interfaces = result.interfaces.iter();

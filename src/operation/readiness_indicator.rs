@@ -8,7 +8,7 @@ use super::{Context, Failure};
 
 use crate::clock;
 
-/// How long ADD and DEL wait for the file.
+/// The longest time that ADD and DEL wait for the file.
 const WAIT: Duration = Duration::from_secs(45);
 /// The pause between two checks for the file.
 const PAUSE: Duration = Duration::from_millis(100);

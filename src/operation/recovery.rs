@@ -1,7 +1,7 @@
 //! Recovery of sandboxes that a DEL cannot detach with their record alone.
 //!
-//! For a sandbox with a usable record, a DEL needs only the journal, the delegates, the kernel and
-//! the devices. Only this module lets a DEL also ask the cluster or read Multus' cache.
+//! Normally, a DEL needs only the journal, the delegates, the kernel and the devices. Only this
+//! module lets a DEL also ask the cluster or read Multus' cache.
 //!
 //! ```text
 //! no record, or a damaged record     ▶ unrecorded   reconstructs the likely attachments

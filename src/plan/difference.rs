@@ -24,9 +24,10 @@ pub struct Difference {
 /// networks of the node configuration stay as they are. `is_of_older_release` is true for a record
 /// that does not say which attachments the pod selected.
 ///
-/// An element of the annotation matches an attachment with the same requests, at any position. If
-/// the element names an interface, the attachment must have that interface. If the annotation is
-/// invalid, the plan contains this problem and no attachments, and nothing changes.
+/// An element of the annotation matches an attachment of the same network with the same requests,
+/// at any position. If the element names an interface, the attachment must have that interface. If
+/// the annotation is invalid, the plan contains this problem and no attachments, and nothing
+/// changes.
 pub fn difference(
     inputs: Inputs<'_>,
     recorded: &[Attachment],

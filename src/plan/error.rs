@@ -19,7 +19,7 @@ pub struct PlanError {
 pub struct NetworkPlace {
     /// `namespace/definition`, or the name of a network without a definition.
     pub label: String,
-    /// The interface; `None` before the plan assigns one.
+    /// The interface, if the network has one in a pod's plan.
     pub ifname: Option<String>,
 }
 

@@ -133,8 +133,7 @@ impl<'a> Planner<'a> {
         self.unrestricted(network, ifname, named_in == NamedIn::ClusterNetwork)
     }
 
-    /// Plans a network that the node configuration names. Only `policy.node` restricts this
-    /// network.
+    /// Plans a network of the node configuration. Only `policy.node` restricts this network.
     fn unrestricted(
         &self,
         network: &Network,

@@ -43,8 +43,10 @@ pub enum Reason {
     #[error("ips and ipam-claim-reference {0} exclude each other; keep one")]
     TwoAddressSources(String),
     /// Another interface of the pod, with this name, requests the same MAC or GUID on the same
-    /// network.
-    #[error("{0} requests the same MAC or GUID on this network; request another")]
+    /// layer-2 network.
+    #[error(
+        "interface {0} requests the same MAC or GUID on the same layer-2 network; request another"
+    )]
     HardwareAddressUsed(InterfaceName),
     /// The network's configuration cannot be used.
     #[error(transparent)]
@@ -213,7 +215,7 @@ pub enum Restriction {
     },
     /// The policy of this namespace lists networks, but not the selected network.
     #[error(
-        "the policy of namespace {0} does not list it under networks; \
+        "the policy of namespace {0} does not list it under \"networks\"; \
          add it there or select another"
     )]
     Network(String),
@@ -253,7 +255,7 @@ pub enum Restriction {
         rule: RuleName,
     },
     /// A rule lists plugin types, but not the type of this plugin.
-    #[error("{rule} does not list plugin {name} under types; add it there")]
+    #[error("{rule} does not list plugin {name} under \"types\"; add it there")]
     PluginType {
         /// The type of the plugin.
         name: String,

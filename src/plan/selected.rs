@@ -41,9 +41,9 @@ impl Planner<'_> {
         }
     }
 
-    /// Reads the pod's selections. Returns none if the annotation is invalid. The planner calls
-    /// this before the administrator's networks get their interface names, because the names that
-    /// the pod requests take precedence.
+    /// Reads the pod's selections. Returns an empty list if the annotation is missing or invalid.
+    /// The planner calls this before further `delegates` and `defaultNetworks` get their interface
+    /// names, because the names that the pod requests take precedence.
     pub(super) fn selections(&mut self) -> Vec<Selection> {
         let (Some(pod), Some(text)) = (self.inputs.pod, &self.inputs.annotations.networks) else {
             return Vec::new();

@@ -189,7 +189,7 @@ impl NodeConfig {
     fn read(version: Version, keys: &Keys<'_>) -> Result<NodeConfig, NodeConfigError> {
         let name = keys.name("name")?.ok_or(NodeConfigError::Missing {
             key: "name",
-            remedy: "add the name that the file in the CNI directory has",
+            remedy: "set it to the network's name in the runtime, such as \"jackfield\"",
         })?;
         let (cluster_network, further_delegates) = keys.cluster_network()?;
         Ok(NodeConfig {

@@ -1,5 +1,5 @@
 //! The key `policy`: which networks the pods of a namespace may select (NPWG 1.3 §7.4), and which
-//! plugins and keys the networks of the node configuration may use.
+//! plugins and keys these networks and the networks of the node configuration may use.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -110,12 +110,14 @@ impl Policy {
         })
     }
 
-    /// The rule for the cluster network, `defaultNetworks`, `delegates` and the auxiliary chain.
+    /// Returns the rule for the cluster network, `defaultNetworks`, `delegates` and the auxiliary
+    /// chain.
     pub fn node(&self) -> &Rule {
         &self.node
     }
 
-    /// The rule for pods of `namespace`: the rule of this namespace, otherwise the rule of `*`.
+    /// Returns the rule for pods of `namespace`: the rule of this namespace, otherwise the rule of
+    /// `*`, if there is one.
     pub fn rule(&self, namespace: &str) -> Option<&Rule> {
         self.namespaces
             .get(namespace)

@@ -4,7 +4,8 @@
 //! The configuration is a list for two reasons. First, libcni ignores `cniVersions` in the
 //! configuration of a single plugin. It would use only `cniVersion`, which is 1.0.0 here, a version
 //! without STATUS and GC. Second, other programs, such as Istio, append their plugins to the first
-//! list in the runtime's directory.
+//! list in the runtime's directory. If Jackfield's configuration were not a list, these programs
+//! would append to a list that the runtime does not use.
 
 use std::path::Path;
 

@@ -29,7 +29,7 @@ pub(super) use folder::{FOLDER, folder, forget_lock, lock, make_folder, undo_fol
 const FILE: &str = "manifest.json";
 const CONF: &str = "conf.json";
 const BEFORE: &str = "before";
-/// The size limit of the files that this module reads, in bytes.
+/// The size limit of the manifest and of the configuration beside it, in bytes.
 const MAX_FILE: u64 = 4 << 20;
 /// How long a repair counts towards the limit of repairs, in seconds.
 const REPAIR_COUNTS: u64 = 600;

@@ -218,10 +218,11 @@ fn wanted(
     }
 }
 
-/// Whether this file of the runtime's directory must not stay as it is. The file configures
-/// Jackfield, or Multus in a takeover, or is a broken file with one of `NAMES`, which is normally
-/// Jackfield's own. The installer replaces the file if the new configuration has the same name, and
-/// otherwise removes it.
+/// Whether this file of the runtime's directory must not stay as it is. This is so if the file
+/// configures Jackfield, if it configures Multus and Jackfield takes over from Multus, or if it is
+/// broken and has a name in `NAMES`. A broken file with such a name is normally Jackfield's own.
+/// The installer replaces the file if the new configuration has the same name, and otherwise
+/// removes the file.
 fn gives_way(file: &ConfFile, takes_over: bool) -> bool {
     match file.kind {
         Kind::Ours(_) => true,

@@ -25,7 +25,10 @@ pub enum ConfFileProblem {
     #[error(transparent)]
     Network(#[from] NetworkConfigError),
     /// In the chain, another plugin comes before Jackfield.
-    #[error("its chain has {NAME} behind another plugin, so {NAME} would call itself")]
+    #[error(
+        "its chain has {NAME} behind another plugin, so {NAME} would call itself if it delegated \
+         to this chain"
+    )]
     WithinChain,
     /// The network has no name.
     #[error("it has no name")]
@@ -157,7 +160,8 @@ mod tests {
         let lines = [
             (
                 ConfFileProblem::WithinChain.to_string(),
-                "its chain has jackfield behind another plugin, so jackfield would call itself",
+                "its chain has jackfield behind another plugin, so jackfield would call itself if \
+                 it delegated to this chain",
             ),
             (ConfFileProblem::NoName.to_string(), "it has no name"),
             (NoNetwork::Missing.to_string(), "there is none"),

@@ -1,8 +1,8 @@
-//! Takes over from Multus: converts Multus' configuration to ours, and installs the result if no
-//! pod would fail.
+//! Takes over from Multus: converts Multus' configuration to Jackfield's keys, and installs the
+//! result if no pod would fail.
 //!
 //! ```text
-//! Multus' conf (+ its daemon's) ▶ ours ▶ rehearse every pod and definition of the node
+//! Multus' conf (+ its daemon's) ▶ Jackfield's ▶ rehearse every pod and definition of the node
 //!   ▶ no pod would fail? install, and keep Multus' file for the way back
 //! ```
 //!
@@ -48,7 +48,7 @@ pub struct FromMultus {
     pub daemon_conf: Option<PathBuf>,
 }
 
-/// The configuration of Multus, converted to our keys.
+/// The configuration of Multus, converted to Jackfield's keys.
 #[derive(Debug)]
 pub struct Takeover {
     /// The path of Multus' configuration file on the host.
@@ -59,8 +59,8 @@ pub struct Takeover {
     pub remarks: Vec<TakeoverRemark>,
 }
 
-/// Reads the Multus configuration that the runtime uses, and converts it to our keys. The installer
-/// later overrides the converted keys with the keys of `template`.
+/// Reads the Multus configuration that the runtime uses, and converts it to Jackfield's keys. The
+/// installer later overrides the converted keys with the keys of `template`.
 ///
 /// # Errors
 /// [`SetupError::NoMultus`], [`SetupError::MultusNotFirst`], [`SetupError::MultusFile`],

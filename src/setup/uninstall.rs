@@ -2,8 +2,9 @@
 //! attached pods.
 //!
 //! ```text
-//! replace our configuration by the previous one ▶ detach the sandboxes whose pods are gone
-//!   ▶ none left on record? remove binary, journal, manifest : keep all three and report it
+//! replace Jackfield's configuration by the previous one ▶ detach the sandboxes whose pods are gone
+//!   ▶ if no sandbox is left on record, remove binary, journal and manifest
+//!     otherwise, keep all three and report the remaining pods
 //! ```
 //!
 //! The uninstall removes the configuration first, so that new pods get only the cluster network.
@@ -65,7 +66,7 @@ pub fn uninstall(
     Ok(())
 }
 
-/// Replaces our configuration with the previous configuration, like the first step of
+/// Replaces Jackfield's configuration with the previous configuration, like the first step of
 /// [`uninstall`]. The binary and the journal stay for the pods that still run.
 pub(super) fn give_back(
     paths: &HostPaths,
@@ -82,8 +83,8 @@ pub(super) fn give_back(
     leaving.stage(paths)?.put()
 }
 
-/// Restores the previous configuration, then removes our configuration. Returns our
-/// configuration in the form that Jackfield reads on stdin; `None` if there is no copy of it.
+/// Restores the previous configuration, then removes Jackfield's configuration. Returns Jackfield's
+/// configuration in the form that the plugin reads on stdin; `None` if there is no copy of it.
 fn remove_conf(
     paths: &HostPaths,
     manifest: &Manifest,
@@ -94,8 +95,8 @@ fn remove_conf(
         Err(SetupError::NoConfDir(_)) => return Manifest::conf(paths),
         Err(error) => return Err(error),
     };
-    // A file with our name that cannot be read may be our configuration. If the uninstall left the
-    // file, the file would name a binary that is gone.
+    // An unreadable file with one of `NAMES` may be Jackfield's configuration. If the uninstall
+    // left the file, the file would name a binary that is gone.
     if let Some(cause) = runtime.unreadable_ours() {
         return Err(cause);
     }
@@ -147,8 +148,9 @@ fn mark_as_leaving(paths: &HostPaths, manifest: &Manifest) {
     let _ = manifest.stage(paths).and_then(StagedFile::put);
 }
 
-/// Whether a configuration refers to ours. Multus' DaemonSet may have mistaken ours for the cluster
-/// network's configuration, because ours was the first file.
+/// Whether the configuration at `path` refers to Jackfield or to its configuration. Multus'
+/// DaemonSet may have mistaken Jackfield's configuration, which was the first file, for the cluster
+/// network's.
 fn names_ours(paths: &HostPaths, path: &Path) -> bool {
     let text = fs::read_to_string(paths.here(path)).unwrap_or_default();
     let by_type = format!("\"{NAME}\"");
@@ -159,7 +161,7 @@ fn names_ours(paths: &HostPaths, path: &Path) -> bool {
 /// runtime could not even stop its pods. Does nothing in these cases:
 /// - The cluster network itself writes to the runtime's directory.
 /// - Before the uninstall, the runtime's directory was empty.
-/// - Before the uninstall, the runtime's directory had a network besides ours.
+/// - Before the uninstall, the runtime's directory had a network besides Jackfield.
 /// - The directory of the cluster network's file has no usable configuration.
 fn leave_a_network(paths: &HostPaths, runtime: &Directory, say: Say<'_>) -> Result<(), SetupError> {
     let has_other = runtime
@@ -187,8 +189,8 @@ fn leave_a_network(paths: &HostPaths, runtime: &Directory, say: Say<'_>) -> Resu
     Ok(())
 }
 
-/// Restores the previous binary, or removes our binary if there was no previous one. If another
-/// program has replaced our binary, that program's file stays.
+/// Restores the previous binary, or removes Jackfield's binary if there was no previous one. If
+/// another program has replaced Jackfield's binary, that program's file stays.
 fn remove_binary(paths: &HostPaths, manifest: &Manifest, say: Say<'_>) -> Result<(), SetupError> {
     let here = paths.here(&manifest.binary);
     let content = found(Content::of(&here));

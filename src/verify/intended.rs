@@ -16,8 +16,8 @@ pub struct Intended<'a> {
     pub requested: &'a Requested,
     /// The final result of the delegate chain.
     pub answered: Option<&'a CniResult>,
-    /// The ID of the allocated device. [`None`] if there is no device, or if Jackfield does not know
-    /// the form of the ID. Verification then skips the device.
+    /// The ID of the allocated device. [`None`] if there is no device, or if Jackfield does not
+    /// know the form of the ID. Verification then skips the device.
     pub device: Option<&'a str>,
     /// Whether a user-space program drives the device (vfio, vhost-user, memif). The pod may then
     /// have no kernel interface for the device.
@@ -55,7 +55,7 @@ impl<'a> Intended<'a> {
 
     /// Returns the IP addresses that the result assigns to this interface.
     ///
-    /// An address without a valid interface index belongs to this interface, because results before
+    /// An address without an interface index belongs to this interface, because results before
     /// 0.3.0 have only one interface and no index (CNI 1.1.0 §5 "Add Success").
     pub(super) fn answered_ips(&self) -> impl Iterator<Item = IpNet> + use<'a> {
         let ours = self.interface();
@@ -65,15 +65,12 @@ impl<'a> Intended<'a> {
             .flat_map(move |result| result.ips.iter().map(move |ip| (result, ip)))
             .filter(move |(result, ip)| {
                 let points_at = ip.interface.and_then(|index| result.interfaces.get(index));
-                match (points_at, ours) {
-                    (Some(interface), Some(ours)) => {
-                        interface.sandbox.is_some() && interface.name == ours.name
-                    }
-                    // The result has no interface in the sandbox, so the index names an interface
-                    // of the host. Addresses of the host do not count.
-                    (Some(interface), None) => interface.sandbox.is_some(),
-                    (None, _) => true,
-                }
+                // Without `ours`, the index names an interface of the host, whose addresses do not
+                // count.
+                points_at.is_none_or(|interface| {
+                    interface.sandbox.is_some()
+                        && ours.is_some_and(|ours| interface.name == ours.name)
+                })
             })
             .map(|(_, ip)| ip.address)
     }

@@ -131,7 +131,7 @@ fn without_an_agent_the_api_server_is_asked_page_by_page() {
         .merge(&format!("{}/over/status", lab.pods()), &finished);
     installed(&lab, json!({ "kubeconfig": lab.path("kubeconfig") }));
     let (fine, _) = diagnosis(&lab);
-    let about = "no agent, the API server itself: 1 pods, ";
+    let about = "the API server, without an agent: 1 pods, ";
     let count = fine.split_once(about).unwrap_or_else(|| panic!("{fine}")).1;
     let count: usize = count.split_once(' ').unwrap().0.parse().unwrap();
     assert!(count >= 510, "{fine}");

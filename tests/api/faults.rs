@@ -278,7 +278,7 @@ fn a_kubeconfig_that_cannot_be_used_is_named() {
     assert_eq!(agent.wait(), Some(1));
     let path = lab.path("kubeconfig").display().to_string();
     assert!(
-        agent.logged(&["kubeconfig", &path, "correct it"]),
+        agent.logged(&["kubeconfig", &path, "correct or remount"]),
         "{:?}",
         agent.log()
     );

@@ -22,9 +22,9 @@ sends the figures of the call to the agent and does not wait for a reply. If the
 do not count the call.
 
 The plugin counts sandboxes, owed detachments and unrestored devices in each STATUS, in each GC, in each change of a
-running pod's networks, and in each DEL that fails. A DEL that succeeds counts them only if the last count was at least a
-minute ago. Between two counts, each ADD and DEL changes `jackfield_attachments`. The other two metrics then stay as
-they are.
+running pod's networks, and in each DEL that fails. A DEL that succeeds counts them only if the last count was at least
+a minute ago. Between two counts, each ADD and DEL that succeeds changes `jackfield_attachments`. The metrics
+`jackfield_owed_detachments` and `jackfield_unrestored_devices` then stay as they are.
 
 ## What to watch
 
@@ -43,8 +43,8 @@ The agent's log has a line for each failed call, with pod, container, network an
 
 - `code` is a code of [errors.md](errors.md).
 - `network` is `namespace/definition`, or the cluster network's CNI name. The first 256 networks get their own
-  series. All further networks, and networks that Jackfield cannot find, share the value `other`. The same limit applies
-  to `plugin`.
+  series. All further networks, and networks without a usable definition, share the value `other`. The same limit
+  applies to `plugin`.
 - `phase` is one of `question` (asking the agent), `devices` (waiting until kubelet's record shows the pod's devices),
   `plan`, `lock` (waiting for another call on the same sandbox), `journal`, `delegates`, `verify`, `routes`, `publish`
   (leaving status and events for the agent) and `unwind` (rolling back a failed ADD).

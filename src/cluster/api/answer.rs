@@ -65,9 +65,9 @@ pub trait Lookup {
 /// - When the pod is bound to a different node.
 /// - When the pod does not exist or has a different UID, or when the request for the pod fails. For
 ///   a static pod, none of these is an error, because its mirror pod may not exist.
-/// - When the pod has more containers or device requests than an answer may contain, even without
-///   the requests for devices that the pod's networks cannot use, and without the containers that
-///   have no other requests.
+/// - When the pod has more containers or device requests than an answer may contain. Requests for
+///   devices that the pod's networks cannot use do not count, nor do containers without other
+///   requests.
 pub async fn answer(
     lookup: &impl Lookup,
     node: Option<&str>,

@@ -14,8 +14,10 @@ use kube::{Client, Error};
 use super::connection::ApiClient;
 use super::error::RequestError;
 
-/// When an answer exceeds `LONG` bytes, the buffer grows by `LONGER` bytes in one step.
-const LONG: usize = 256 << 10;
+/// The capacity of a new buffer for an answer, in bytes, and by how much a full buffer grows. A
+/// buffer that grows in small steps is copied each time, and takes twice the memory during a copy.
+/// The kernel provides the memory of a buffer only as the answer fills it.
+const CAPACITY: usize = 512 << 10;
 const LONGER: usize = 2 << 20;
 /// The longest text of a refusal, in bytes. A longer text is dropped.
 const REFUSAL: usize = 64 << 10;
@@ -117,7 +119,7 @@ fn retry_after(headers: &HeaderMap) -> Option<u32> {
 }
 
 async fn up_to(mut body: Body, most: usize) -> Answer {
-    let mut text = Vec::new();
+    let mut text = Vec::with_capacity(CAPACITY.min(most));
     while let Some(frame) = body.frame().await {
         let Ok(data) = frame?.into_data() else {
             continue;
@@ -125,9 +127,8 @@ async fn up_to(mut body: Body, most: usize) -> Answer {
         if data.len() > most - text.len() {
             return Err(RequestError::TooLong(most));
         }
-        if text.len() > LONG && text.capacity() < LONGER {
-            // Growing in small steps would copy the text each time and take twice the memory.
-            text.reserve_exact(LONGER);
+        if data.len() > text.capacity() - text.len() {
+            text.reserve_exact(LONGER.max(data.len()));
         }
         text.extend_from_slice(&data);
     }

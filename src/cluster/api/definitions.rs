@@ -82,8 +82,8 @@ pub fn read(text: &[u8]) -> Result<(Definition, String), LookupError> {
     Ok((Definition::from_parts(&object, config)?, version))
 }
 
-/// A definition whose configuration is neither decoded nor copied, because a configuration may be
-/// long.
+/// A definition that borrows its configuration, still encoded, from the API server's answer. A copy
+/// could need much memory, because a configuration may be long.
 #[derive(Debug, Serialize)]
 pub struct Unread<'a> {
     /// The object's name.

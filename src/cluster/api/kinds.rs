@@ -12,7 +12,7 @@ use crate::npwg::{ObjectRef, ObjectRefError};
 const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
 pub(super) const METADATA_LIST: &str =
     "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
-/// The namespace that an [`ObjectRef`] gives to cluster-scoped objects, such as ResourceSlices.
+/// The namespace in the [`ObjectRef`] of a cluster-scoped object, such as a ResourceSlice.
 const NO_NAMESPACE: &str = "cluster";
 
 /// Objects of one kind: all objects in the cluster, or only the objects of one node.

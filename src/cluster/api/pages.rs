@@ -15,7 +15,7 @@ use crate::npwg::ObjectRef;
 const FIRST: usize = 16;
 const MOST: usize = 500;
 /// The size limit of a page of more than one object, in bytes.
-const PAGE_BYTES: usize = 1 << 20;
+const PAGE_BYTES: usize = 512 << 10;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
@@ -171,7 +171,7 @@ mod tests {
     fn a_page_has_many_small_objects_or_few_large_ones() {
         let first = PageSize(FIRST);
         assert_eq!(first.after(FIRST * 100).0, MOST, "small objects");
-        assert_eq!(first.after(FIRST << 13).0, 64);
+        assert_eq!(first.after(FIRST << 13).0, 32);
         assert_eq!(first.smaller().smaller().0, 1);
         let large = PageSize(1).after(2 << 20);
         assert_eq!(
@@ -179,6 +179,6 @@ mod tests {
             (1, LARGEST),
             "one object per page"
         );
-        assert_eq!(large.after(1_000).0, MOST);
+        assert_eq!(large.after(100).0, MOST);
     }
 }

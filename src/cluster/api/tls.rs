@@ -27,7 +27,7 @@ const MAX_PEM: u64 = 1 << 20;
 
 /// Returns the settings of TLS connections to the API server in `config`. If `config` accepts
 /// invalid certificates, the client accepts every server. Otherwise, if `config` has no certificate
-/// authority, the client trusts the node's own certificate authorities.
+/// authority, the client trusts the system's certificate authorities.
 ///
 /// # Errors
 /// When a certificate or key is missing or unusable.
@@ -57,7 +57,7 @@ pub(super) fn settings(config: &Config) -> Result<ClientConfig, CredentialsError
 
 type Identity = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
 
-/// Returns the client certificate of `user` and its key.
+/// Returns the client certificate and the key of `user`; `None` if `user` has neither.
 fn identity(user: &AuthInfo) -> Result<Option<Identity>, CredentialsError> {
     let certificate = pem(
         user.client_certificate_data.as_deref(),

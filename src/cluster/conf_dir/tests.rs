@@ -69,7 +69,10 @@ fn plugins_in_the_sibling_folder_are_appended_to_a_list() {
     };
     let list = load(r#"{"name":"net","plugins":[{"type":"own"}]}"#);
     assert_eq!(types(&list), ["own", "a", "b"]);
-    assert!(list.contains("1.10"), "as it was written: {list}");
+    assert!(
+        list.contains("1.10"),
+        "the number stays as it was written: {list}"
+    );
     let only = r#"{"name":"net","loadOnlyInlinedPlugins":true,"plugins":[{"type":"own"}]}"#;
     assert_eq!(types(&load(only)), ["own"]);
     assert_eq!(types(&load(r#"{"name":"net"}"#)), ["a", "b"]);
@@ -145,8 +148,8 @@ fn each_error_says_which_file_failed_and_what_to_do() {
         ),
         (
             ConfDirError::Plugin(path(), PluginConfigError::NoType),
-            "/d: key \"type\" is missing; name the plugin's binary; make it the \
-             configuration of one plugin, or remove it",
+            "/d: key \"type\" is missing; name the plugin's binary; correct the file, or remove it \
+             if it configures no plugin",
         ),
         (
             ConfDirError::Unreadable(path(), Arc::new(io::ErrorKind::PermissionDenied.into())),

@@ -1,7 +1,7 @@
 //! The messages of [`ClusterError`].
 
 use super::{AgentProblem, ClusterError};
-use crate::cluster::pod::MOST_CONTAINERS;
+use crate::cluster::pod::{MOST_CONTAINERS, MOST_REQUESTS};
 use crate::diagnostic::Problem;
 
 impl Problem for ClusterError {
@@ -25,7 +25,7 @@ impl Problem for ClusterError {
             }
             Self::ManyContainers(pod) => format!(
                 "pod {pod} has more than {MOST_CONTAINERS} containers, or more than \
-                 {MOST_CONTAINERS} requests for devices"
+                 {MOST_REQUESTS} requests for devices"
             ),
             Self::OtherPod { pod, asked, known } => {
                 format!("pod {pod}: the runtime has UID {asked}, but the cluster has UID {known}")

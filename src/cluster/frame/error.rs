@@ -23,7 +23,7 @@ pub enum FrameError {
         limit: usize,
     },
     /// An answer has more definitions than the agent looks up for one question, or its definitions
-    /// take more memory than this limit, in bytes.
+    /// are larger than the plugin accepts. The number is the limit of their size, in bytes.
     Definitions(usize),
     /// The JSON is not the expected message.
     Json(#[source] serde_json::Error),

@@ -205,6 +205,10 @@ fn a_missing_list_of_attachments_differs_from_an_empty_list() {
         (r#"{"cni.dev/attachments":null}"#, Ok(Some(0))),
         (r#"{"cni.dev/valid-attachments":[]}"#, Ok(Some(0))),
         (
+            r#"{"cni.dev/valid-attachments":null,"cni.dev/attachments":[{"containerID":"a","ifname":"eth0"}]}"#,
+            Ok(Some(1)),
+        ),
+        (
             r#"{"cni.dev/attachments":[{"containerID":"a","ifname":"eth0"}]}"#,
             Ok(Some(1)),
         ),

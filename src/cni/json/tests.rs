@@ -1,4 +1,4 @@
-//! Tests that JSON objects keep the text of their values.
+//! Tests of JSON objects: they keep the text of their values, and errors quote it.
 
 use proptest::prelude::*;
 use serde_json::Value;

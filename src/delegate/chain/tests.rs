@@ -262,7 +262,7 @@ fn a_del_may_run_without_a_previous_result() {
 }
 
 // Injects faults: one binary is missing, and a different plugin fails.
-// clause: CNI-1.1.0 §3 delete halts: a DEL calls the remaining plugins too and reports every failure
+// clause: CNI-1.1.0 §3 delete halts: deviation: a DEL goes on and reports every failure
 #[test]
 fn a_del_goes_on_after_failures_and_reports_them_all() {
     let script = Script::answering([Ok(""), Err(refused(5))]);

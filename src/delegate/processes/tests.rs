@@ -136,8 +136,8 @@ fn gc_and_status_set_no_variables_of_an_attachment() {
 
 #[test]
 fn a_plugin_is_isolated_from_our_signals_and_streams() {
-    // The script writes to the file after `readlink` has ended. With `readlink … > file`, a shell
-    // may redirect its own stdout first, and `readlink` would then show the file.
+    // The script stores the output of `readlink` in a variable. With `readlink … > $DIR/fds`, a
+    // shell may redirect its own stdout first, and `readlink` would then show `$DIR/fds`.
     let plugin = Plugin::script(
         "grep -E '^Sig(Ign|Blk)' /proc/self/status > $DIR/signals
          fds=$(cd /proc/$$/fd; for fd in 0 1 2; do readlink $fd; done)

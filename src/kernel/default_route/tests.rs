@@ -35,7 +35,7 @@ fn write(route: &DefaultRoute) -> RouteMessage {
     let message = route
         .write(|name| Ok(name.strip_prefix("net").and_then(|n| n.parse().ok())))
         .unwrap();
-    // Encode and parse again, as the kernel does. This turns raw attributes into parsed ones.
+    // Encode the message and parse it again, which turns raw attributes into parsed ones.
     let mut octets = vec![0; message.buffer_len()];
     message.emit(&mut octets);
     RouteMessage::parse(octets.as_slice()).unwrap()

@@ -6,8 +6,8 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
 use super::{ElementError, MAX_CNI_ARGS, MAX_GATEWAYS, MAX_IPS, MAX_PORT_MAPPINGS, Selection};
+use crate::cni::RawObject;
 use crate::cni::json::{excerpt, same_key, unambiguous};
-use crate::cni::{JsonError, RawObject};
 use crate::npwg::Dialect;
 use crate::npwg::bandwidth::Bandwidth;
 use crate::npwg::object_ref::{ObjectRef, is_subdomain};
@@ -48,8 +48,8 @@ impl Selection {
                 (object.value_as("name"), selection)
             }
             Err(_) => {
-                let error = JsonError::key("networks", raw.get(), "expected an object with a name");
-                (None, Err(error.into()))
+                let value = excerpt(raw.get()).into_owned();
+                (None, Err(ElementError::NotObject(value)))
             }
         }
     }

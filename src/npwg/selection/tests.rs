@@ -405,9 +405,9 @@ fn each_invalid_list_has_its_own_message() {
     let table = [
         (
             "[null]",
-            "network 1: key \"networks\": null is not valid: expected an object",
+            "network 1: null is not an object; write {\"name\": \"net-a\"}",
         ),
-        (r#"["net-a"]"#, "network 1: key \"networks\": \"net-a\""),
+        (r#"["net-a"]"#, "network 1: \"net-a\" is not an object"),
         (r#"[[]]"#, "network 1: "),
         ("[{}]", "network 1: key \"name\" is missing"),
         (r#"{"name":"net-a"}"#, "the annotation is not a JSON list"),

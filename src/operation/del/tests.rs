@@ -152,7 +152,7 @@ fn del_of_two_networks(
     (outcome, delegates.ran.get(), is_owed, left)
 }
 
-/// Runs `act` for a DEL of c1, with the journal in `dir`.
+/// Runs `act` for a DEL of container `c1`, with the journal in `dir`.
 fn on_host<T>(
     dir: &Path,
     cluster: &dyn Cluster,
@@ -228,8 +228,8 @@ fn a_del_keeps_the_claim_status_of_another_sandbox_of_the_pod() {
     assert_eq!(left, [""; 0]);
 }
 
-/// Puts a damaged record of c1 into the journal in `dir`, and the configuration of the cluster
-/// network beside it. Returns a function from names in the journal to paths.
+/// Puts a damaged record of container `c1` into the journal in `dir`, and the configuration of the
+/// cluster network into `dir`. Returns a function from names in the journal to paths.
 fn damaged_record(dir: &Path) -> impl Fn(&str) -> PathBuf + use<> {
     let journal = dir.join("journal");
     install_bridge(dir);
@@ -243,7 +243,7 @@ fn damaged_record(dir: &Path) -> impl Fn(&str) -> PathBuf + use<> {
     move |name| journal.join(name)
 }
 
-/// Runs a DEL of c1 that succeeds. Returns the number of delegate calls and the notes.
+/// Runs a DEL of container `c1` that succeeds. Returns the number of delegate calls and the notes.
 fn successful_del(dir: &Path, cluster: &dyn Cluster) -> (usize, Vec<Note>) {
     let delegates = Delegates {
         succeed: true,

@@ -15,7 +15,9 @@ use crate::plan::Reason;
 
 /// Why an attachment cannot use a device, a host interface, a MAC or a GUID. Every message contains
 /// the remedy, except the message of `EarlierSandbox`. "The configuration" means the network's
-/// configuration and everything that the pod and Jackfield add to it.
+/// configuration and everything that the pod and Jackfield add to it. An uplink of the node is an
+/// interface with a default route or an address of the node, or an interface below such an
+/// interface.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::operation) enum DeviceProblem {
     /// The node does not have the device.

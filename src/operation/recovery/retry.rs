@@ -46,8 +46,8 @@ pub fn retry(context: &Context<'_>, key: &Key) {
         }
         // Another call has detached the sandbox.
         Ok(Lookup::Absent) => drop(host.journal.forget(key)),
-        // A power loss has damaged the record. Keep what is left of the record for a later DEL,
-        // which then asks the cluster which networks the pod selects.
+        // The record no longer names the attachments, so stop the retries. Keep the record for a
+        // later DEL, which then asks the cluster which networks the pod selects.
         Ok(Lookup::CutOff) => host.journal.settle_owed(key),
         Ok(Lookup::Found(_) | Lookup::Damaged(_)) | Err(_) => {}
     }

@@ -1,12 +1,14 @@
-//! Reconstructs sandboxes without a record. Either Multus or another plugin attached the sandbox
-//! before Jackfield was installed on this node, or the record of the sandbox is lost.
+//! Reconstructs sandboxes without a usable record. Either Multus or another plugin attached the
+//! sandbox before Jackfield was installed on this node, or the record was destroyed, damaged, or
+//! deleted with the journal.
 //!
 //! ```text
 //! Multus' cache lists attachments ▶ these attachments
-//! otherwise                       ▶ the current cluster network, with the runtime's prevResult;
-//!                                   also each network that the pod selects, if the record or the
-//!                                   sandbox's entry in the cache is lost, or if the network's
-//!                                   interface is still in the pod
+//! otherwise                       ▶ the current cluster network, with the runtime's prevResult,
+//!                                   and networks that the pod selects:
+//!                                     all, if the sandbox has a destroyed or damaged record, or
+//!                                     if the cache has only unreadable data of the sandbox;
+//!                                     otherwise those whose interface is still in the pod
 //! ```
 
 use std::path::PathBuf;
@@ -194,7 +196,7 @@ fn answer_at_once(context: &Context<'_>, inquiry: &Inquiry) -> Option<Answer> {
 
 fn from_cache(context: &Context<'_>, key: &Key, cached: CachedSandbox) -> Sandbox {
     let now = context.request.call.args.to_string();
-    // Multus added its own arguments to CNI_ARGS, and the DEL must pass the same arguments as the
+    // Multus added its own arguments to `CNI_ARGS`, and the DEL must pass the same arguments as the
     // ADD.
     let mut args = cached.attachments.iter().map(|one| &one.args);
     let args = args.find(|args| !args.is_empty()).cloned();

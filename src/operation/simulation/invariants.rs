@@ -34,8 +34,9 @@ fn usable_files(sim: &Simulation, folder: &str) -> Vec<String> {
     names
 }
 
-/// The markers that must not remain after the last GC. Omits the markers of a record whose header
-/// is incomplete, because only a DEL removes such a record and its markers.
+/// The markers (the files in `owed/` and `changes/`) that must not remain after the last GC. Omits
+/// the markers of a record whose header is incomplete, because only a DEL removes such a record and
+/// its markers.
 fn stray_markers(sim: &Simulation, folder: &str) -> Vec<String> {
     let records = sim.place.journal().join("sandboxes");
     let mut markers = files(sim, folder);

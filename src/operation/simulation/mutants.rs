@@ -129,7 +129,7 @@ impl Mutant {
         }
     }
 
-    /// The first bytes of the JSON of the line that the mutant does not write.
+    /// Returns the first bytes of the JSON of the line that the mutant does not write.
     fn lost_step(self) -> Option<&'static [u8]> {
         Some(match self {
             Mutant::NoHeader => b"{\"format\":",

@@ -115,10 +115,11 @@ pub(super) struct SandboxView {
     pub(super) is_disturbed: bool,
 }
 
-/// A delegate that outlives the killed process that started it. If the delegate has inherited the
-/// lock of its sandbox, it holds the lock.
+/// A delegate that outlives the killed process that started it.
 pub(super) struct Orphan {
+    /// The inode number of the sandbox's lock file if the delegate inherited the lock; otherwise 0.
     pub(super) lock: u64,
+    /// The open lock file, which keeps the inherited lock.
     pub(super) _file: Option<File>,
 }
 

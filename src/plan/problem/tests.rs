@@ -43,7 +43,8 @@ fn each_reason_has_a_message_of_one_line() {
         ),
         (
             Reason::HardwareAddressUsed(net1()),
-            "net1 requests the same MAC or GUID on this network; request another",
+            "interface net1 requests the same MAC or GUID on the same layer-2 network; request \
+             another",
         ),
         (
             Reason::Configuration(ConfigurationProblem::NoName("/n.conf".to_owned())),
@@ -73,8 +74,8 @@ fn each_reason_has_a_message_of_one_line() {
         ),
         (
             Reason::Restricted(Restriction::Network("pods".to_owned())),
-            "the policy of namespace pods does not list it under networks; add it there or select \
-             another",
+            "the policy of namespace pods does not list it under \"networks\"; add it there or \
+             select another",
         ),
     ] {
         assert_eq!(reason.to_string(), line);
@@ -243,7 +244,7 @@ fn each_restriction_has_a_message_of_one_line() {
                 name: "host-local".to_owned(),
                 rule: RuleName::Node,
             },
-            "policy.node does not list plugin host-local under types; add it there",
+            "policy.node does not list plugin host-local under \"types\"; add it there",
         ),
         (
             Restriction::UnreadableType {

@@ -2,8 +2,8 @@
 //! `ipam.dataDir`.
 //!
 //! The search compares keys as Go plugins do, so that no spelling of a key gets past the policy.
-//! The search does not parse numbers and strings. Otherwise it would end at a number that Jackfield
-//! cannot parse, such as `1e400`, and would miss the keys behind that number.
+//! The search does not parse values other than objects and lists. Otherwise it would end at a
+//! number that Jackfield cannot parse, such as `1e400`, and would miss the keys behind that number.
 
 use serde_json::value::RawValue;
 

@@ -44,13 +44,13 @@ impl NestedPlugin {
         }
     }
 
-    /// The configurations of the plugins that a plugin executes itself. Most plugins have one in
-    /// `ipam`; flannel has one in `delegate`.
+    /// Returns the configurations of the plugins that this plugin executes. Most plugins have one
+    /// in `ipam`; flannel has one in `delegate`.
     ///
-    /// `None` if lists nest deeper than [`LISTS`], or if `below` would parse more than `room`
-    /// bytes. Subtracts the parsed bytes from `room`. An object without `type` can be read in two
-    /// ways: as one plugin, or as several plugins by name. `below` reads the object in both ways,
-    /// so each level can double the number of configurations. `room` limits this work.
+    /// Returns `None` if lists nest deeper than [`LISTS`], or if `below` would parse more than
+    /// `room` bytes. Subtracts the parsed bytes from `room`. An object without `type` can be read
+    /// in two ways: as one plugin, or as several plugins by name. `below` reads the object in both
+    /// ways, so each level can double the number of configurations. `room` limits this work.
     pub(super) fn below(&self, room: &mut usize) -> Option<Vec<NestedPlugin>> {
         let mut plugins = Vec::new();
         for (key, raw) in self.config.iter() {

@@ -28,7 +28,7 @@ pub enum NodeConfigError {
     Value {
         /// The path of the key, including the keys of the enclosing objects.
         key: String,
-        /// The value, shortened. A list of too many networks is shortened to their number.
+        /// The value, shortened. For a list of too many networks, the number of networks.
         value: String,
         /// What is wrong.
         #[source]

@@ -48,7 +48,7 @@ pub(super) fn look(
     let source = match (&census.version, source) {
         (Some(release), _) => format!("the agent, release {release}"),
         (None, Source::Folder(folder)) => format!("folder {}", folder.display()),
-        (None, Source::Cluster { .. }) => "no agent, the API server itself".to_owned(),
+        (None, Source::Cluster { .. }) => "the API server, without an agent".to_owned(),
     };
     let (pods, definitions) = (census.pods.len(), census.definitions.len());
     findings.fine(format!("{source}: {pods} pods, {definitions} definitions"));

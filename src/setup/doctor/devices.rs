@@ -19,8 +19,9 @@ use crate::operation::examine::Examined;
 const RDMA: &str = "rdma";
 /// The file of the kernel's RDMA mode, which decides whether network namespaces share RDMA devices.
 const RDMA_MODE: &str = "module/ib_core/parameters/netns_mode";
-/// The pod and the resource in a test request to kubelet. Neither exists, so the client also asks
-/// kubelet which resources have devices on this node.
+/// The namespace and name of the pod, and the resource, in a test request to kubelet. Neither the
+/// pod nor the resource exists. If a pod has no device of a requested resource, the client also
+/// asks kubelet which resources have devices on this node.
 const NO_POD: (&str, &str, &str) = ("jackfield", "doctor", "jackfield.io/none");
 
 /// Checks devices. Checks kubelet's socket only if a network may use devices, and the RDMA mode
@@ -34,11 +35,15 @@ pub(super) fn look(context: &Context<'_>, networks: &[Examined], mut findings: F
     checkpoint(context, has_plugins, &mut findings);
     orphaned(context, &mut findings);
     unrestored(context, &mut findings);
-    let mut networks = networks.iter();
-    if let Some(network) = networks.find(|network| network.types.iter().any(|name| name == RDMA)) {
+    if let Some(network) = networks
+        .iter()
+        .find(|network| network.types.iter().any(|name| name == RDMA))
+    {
         exclusive(context, &network.label, &mut findings);
     }
-    findings.fine(format!("{with_devices} networks use devices"));
+    if !networks.is_empty() {
+        findings.fine(format!("{with_devices} networks use devices"));
+    }
 }
 
 /// Finds virtual functions that no pod can use, although the device plugin may still give them to

@@ -39,12 +39,15 @@ pub(super) fn look(options: &Options, mut findings: Findings<'_>) {
     if let Err(error) = binary::check_machine(&paths, None) {
         findings.add_problem(paths.binary().display(), &error);
     }
-    let by = manifest.map_or_else(
-        || "by hand".to_owned(),
+    let origin = manifest.map_or_else(
+        || "installed by hand".to_owned(),
         |manifest| format!("release {}", manifest.version),
     );
     let (binary, dir) = (paths.binary(), paths.conf_dir.display());
-    findings.fine(format!("{}, {by}, first in {dir}", binary.display()));
+    findings.fine(format!(
+        "{} ({origin}); its configuration is the first in {dir}",
+        binary.display()
+    ));
 }
 
 /// Checks whether Jackfield's configuration is the first in the runtime's directory, whether its

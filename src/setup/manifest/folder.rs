@@ -49,7 +49,7 @@ pub(in crate::setup) fn undo_folder(paths: &HostPaths) {
     }
 }
 
-/// The path of the installation's lock.
+/// Returns the path of the installation's lock.
 pub(in crate::setup) fn lock(paths: &HostPaths) -> PathBuf {
     folder(paths).join(LOCK)
 }
@@ -63,7 +63,7 @@ pub(in crate::setup) fn forget_lock(lock: &Path) {
     }
 }
 
-/// The path at which this process finds the folder.
+/// Returns the path at which this process finds the folder.
 pub(in crate::setup) fn folder(paths: &HostPaths) -> PathBuf {
     paths.here(&paths.conf_dir.join(FOLDER))
 }

@@ -18,9 +18,10 @@ use crate::request::NodeConfig;
 /// The time limit for all detachments together.
 const LIMIT: Duration = Duration::from_secs(3600);
 
-/// Refuses an uninstall while records are damaged, unless `force` is set. Only the DEL of a
-/// damaged record's pod can find out what the record contained. Some runtimes send this DEL to
-/// Jackfield only while Jackfield's configuration is installed.
+/// Refuses an uninstall while records are damaged, unless `force` is set. Only a DEL from the
+/// runtime can detach the sandbox of a damaged record: the DEL names the pod, so Jackfield can look
+/// up the pod's networks. Some runtimes send this DEL to Jackfield only while Jackfield's
+/// configuration is installed.
 pub(super) fn refuse_damaged_records(
     paths: &HostPaths,
     force: bool,

@@ -202,8 +202,8 @@ pub enum Mismatch {
     TentativeWithoutCarrier(IpNet),
     /// The delegate returned a socket whose path is relative or whose directory does not exist.
     #[error(
-        "the delegate returned socket {0:?}, whose directory is missing; make it return the \
-         absolute path of a socket"
+        "the delegate returned socket {0:?}, but the path is relative or its directory is missing; \
+         make the delegate return the absolute path of a socket"
     )]
     Socket(String),
     /// This interface has enslaved the attachment's interface. Only the interface of a later

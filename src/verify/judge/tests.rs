@@ -1,4 +1,4 @@
-//! Tests of every rule of verification: each test compares findings with a table.
+//! Tests of the rules of verification.
 
 mod address;
 mod identity;

@@ -241,7 +241,11 @@ fn each_colour_has_one_meaning() {
         1,
         "a VF on vfio-pci, in a pod"
     );
-    assert_eq!(used.matches("#fee2e2").count(), 2, "an orphan");
+    assert_eq!(
+        used.matches("#fee2e2").count(),
+        2,
+        "the legend and one orphan"
+    );
 }
 
 #[test]

@@ -36,9 +36,12 @@ impl Problem for ApiError {
         let remedy = match self {
             Self::Kubeconfig(_, source) => match **source {
                 CredentialsError::Program => "name a token, a tokenFile or a client certificate",
-                CredentialsError::Token => "write a new one",
+                CredentialsError::File(..) => {
+                    "make that file readable, or correct its path in the kubeconfig"
+                }
+                CredentialsError::Token => "write a new token",
                 CredentialsError::Proxy(_) => "remove proxy-url",
-                _ => "correct it or remount it",
+                _ => "correct or remount the kubeconfig",
             },
             Self::ServiceAccount(_) => {
                 "remount it; outside of a pod, name a file with --kubeconfig"
@@ -93,7 +96,8 @@ mod tests {
         for (error, line) in [
             (
                 kubeconfig(file),
-                "kubeconfig /k: /t: entity not found; correct it or remount it",
+                "kubeconfig /k: /t: entity not found; make that file readable, or correct its \
+                 path in the kubeconfig",
             ),
             (
                 kubeconfig(CredentialsError::Program),
@@ -102,7 +106,8 @@ mod tests {
             ),
             (
                 kubeconfig(CredentialsError::Token),
-                "kubeconfig /k: the token has characters that a token cannot have; write a new one",
+                "kubeconfig /k: the token has characters that a token cannot have; write a new \
+                 token",
             ),
             (
                 ApiError::ServiceAccount(Box::new(CredentialsError::Io(missing()))),

@@ -1,6 +1,6 @@
 //! Before any delegate runs, checks that the plugins can attach a device. If a plugin configures
-//! virtual functions, the device must be a virtual function. The interface of a virtual function
-//! must be in the host's network namespace.
+//! virtual functions, the device must be a virtual function. If a virtual function has an
+//! interface, the interface must be in the host's network namespace.
 
 use std::time::Duration;
 

@@ -27,7 +27,8 @@ pub type InfoFileError = Box<dyn Error + Send + Sync>;
 pub(in crate::operation) struct Told {
     /// The `device-info` of network-status (NPWG 1.3 §5.3.7).
     pub(in crate::operation) device_info: Option<Value>,
-    /// Whether a user-space program drives the device, so that the pod has no interface for it.
+    /// Whether a user-space program drives the device. The pod then has no interface for the
+    /// device.
     pub(in crate::operation) in_user_space: bool,
 }
 

@@ -31,7 +31,7 @@ pub(in crate::operation) struct Claimant<'a> {
 }
 
 impl Hardware<'_> {
-    /// Checks that giving an attachment's device to the pod harms neither the node nor other pods.
+    /// Refuses the attachment in the cases that the documentation of this module lists.
     ///
     /// # Errors
     /// A reason with the device or plugin, the file or interface that shows the problem, and the

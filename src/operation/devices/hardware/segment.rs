@@ -73,7 +73,7 @@ impl Hardware<'_> {
 }
 
 /// Returns the interface of the IPv4 default route. Plugins use that interface if their
-/// configuration names no master.
+/// configuration has no `master`.
 fn default_route() -> Option<String> {
     let routes = fs::read_to_string(ROUTES).ok()?;
     routes.lines().skip(1).find_map(|line| {

@@ -218,9 +218,10 @@ fn names(directory: &Path) -> Vec<String> {
 
 /// Whether a value could select a device other than the one that it appears to name. Plugins append
 /// the value to a sysfs directory or use it as a glob pattern. The result is therefore true for
-/// `..`, for glob characters, for NUL, and for every path that is not below `/sys/` or `/dev/`. For
-/// example, a plugin that appends `./x`, `/x` or `x/` to a sysfs directory finds the device `x`. A
-/// plugin that appends `x/physfn` finds the physical function of `x`.
+/// `..`, for glob characters, for NUL (which ends a path in C), and for every path that is not
+/// below `/sys/` or `/dev/`. For example, a plugin that appends `./x`, `/x` or `x/` to a sysfs
+/// directory finds the device `x`. A plugin that appends `x/physfn` finds the physical function of
+/// `x`.
 fn is_pattern(value: &str) -> bool {
     let is_whole = ["/sys/", "/dev/"].iter().any(|dir| value.starts_with(dir));
     value.contains('/') && !is_whole

@@ -1,6 +1,7 @@
 //! Retries the restoration of devices that an earlier DEL could not restore. If a device still has
-//! a network identity (MAC, GUID or VLAN) of its previous pod, and neither the new pod's request
-//! nor the network's definition replaces that identity, refuses the device.
+//! a network identity (MAC, GUID or VLAN) of its previous pod, and nothing replaces that identity,
+//! refuses the device. The new pod's request can replace a MAC or GUID, and the network's
+//! definition a MAC or VLAN.
 
 use super::Restoring;
 use super::left::Left;
@@ -55,7 +56,7 @@ pub(super) fn settle(
 }
 
 /// Refuses a device that still has a network identity of the previous pod, if neither this pod's
-/// request nor the network's definition sets that identity.
+/// request nor the network's definition replaces that identity.
 fn refuse_anothers(header: &Header, left: &Left<'_>) -> Result<(), PlanError> {
     for (device, identity, line) in &left.identities {
         let has = |attachment: &&Attachment| attachment.pci() == Some(device.device);
@@ -76,6 +77,8 @@ fn refuse_anothers(header: &Header, left: &Left<'_>) -> Result<(), PlanError> {
     Ok(())
 }
 
+/// Whether the new pod's request or the network's definition replaces this identity. Only a
+/// request can replace a GUID, and only a definition a VLAN.
 fn is_set_anew(attachment: &Attachment, identity: PodIdentity) -> bool {
     let requested = &attachment.requested;
     let set = IntendedFunction::of(&attachment.config, requested);

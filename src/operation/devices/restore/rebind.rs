@@ -14,8 +14,9 @@ use crate::kernel::{DeviceLinks, KernelError, NetlinkError};
 const MADE_WITHIN: Duration = Duration::from_secs(5);
 
 impl Restoring<'_> {
-    /// Rebinds a VF to `driver` and waits for its interface, at most [`MADE_WITHIN`]. A missing
-    /// interface is not an error here, because the next comparison finds it.
+    /// Rebinds a VF to `driver` and waits for its interface, at most [`MADE_WITHIN`]. If the
+    /// interface is still missing then, this is not an error here, because the next comparison of
+    /// the device reports it.
     ///
     /// # Errors
     /// If the driver refuses the VF, if the kernel does not answer, or if the GUID of the

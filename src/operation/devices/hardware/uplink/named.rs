@@ -81,7 +81,7 @@ impl Found {
     }
 }
 
-/// The interfaces that a plugin moves into the pod only if several keys together have certain
+/// The interfaces that a plugin takes from the host only if several keys together have certain
 /// values:
 ///
 /// - The plugin `bond` moves the interfaces in `links` into the pod. With `linksInContainer`, these

@@ -63,6 +63,7 @@ pub(super) struct Lab {
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
     pub(super) notes: Vec<String>,
+    /// The failures that a retry may resolve.
     pub(super) owed: Vec<String>,
 }
 

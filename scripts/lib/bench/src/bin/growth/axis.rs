@@ -69,13 +69,13 @@ impl Axis {
     /// How a call may grow at most.
     ///
     /// GC and `doctor` read the whole journal. `doctor` also lists the interfaces of every pod, the
-    /// definitions, and the devices of the node. CHECK, STATUS and DEL count the records and the
-    /// owed detachments for the metrics, and DEL and STATUS look for a retry that is due. Every call
-    /// but STATUS works on each network of a pod. STATUS reads the folder of manifests, which has a
-    /// definition for each of these networks. Nothing else may grow.
+    /// definitions, and the devices of the node. DEL and STATUS look for a retry that is due. Every
+    /// call but STATUS works on each network of a pod. STATUS reads the folder of manifests, which
+    /// has a definition for each of these networks. Nothing else may grow.
     pub(crate) fn allowed(self, verb: Verb) -> Growth {
         let is_linear = match self {
-            Axis::Pods | Axis::Owed => verb != Verb::Add,
+            Axis::Pods => matches!(verb, Verb::Gc | Verb::Doctor),
+            Axis::Owed => !matches!(verb, Verb::Add | Verb::Check),
             Axis::Networks => true,
             Axis::Definitions | Axis::VirtualFunctions => verb == Verb::Doctor,
             Axis::Routes => false,
