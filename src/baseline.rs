@@ -64,7 +64,7 @@ pub struct Comparison {
 /// The device has a different driver than before, or no driver, and Jackfield does not rebind it.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
-    "its driver is {} but was {}; rebind it by hand, because Jackfield does not replace one driver by another",
+    "its driver is {} but was {}; restore the driver by hand, because Jackfield does not",
     or_none(.now), or_none(.before)
 )]
 pub struct OtherDriver {

@@ -7,7 +7,7 @@ use std::io::{self, Write};
 
 use device_info::{printable, printable_json};
 
-/// The longest line, in bytes.
+/// The length at which [`line`] cuts a line, in bytes.
 const LONGEST: usize = 16 << 10;
 
 /// Escapes a text of any origin into one line, and cuts a long line.

@@ -19,8 +19,8 @@
 //! ```
 //!
 //! The plugin never syncs a record to disk. A power loss removes every network namespace, so
-//! afterwards a record matters only for IPAM leases and devices. The agent syncs the record after
-//! the plugin has answered the runtime ([`Journal::lend`]).
+//! afterwards a record matters only for what delegates keep on disk, such as IPAM leases. The agent
+//! syncs the record after the plugin has answered the runtime ([`Journal::lend`]).
 //!
 //! Only root may write to the directory, because a DEL runs the plugins that the records name.
 
@@ -124,7 +124,7 @@ impl Journal {
     /// Moves a damaged record to quarantine and returns [`Lookup::Damaged`].
     ///
     /// # Errors
-    /// Code 109 if the journal is not private, or if an existing record cannot be read.
+    /// Code 109 if the journal is not private, or if an I/O error prevents reading the record.
     pub fn find(&self, key: &Key) -> Result<Lookup, JournalError> {
         self.check_private()?;
         let path = self.path(key);

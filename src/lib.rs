@@ -14,7 +14,7 @@
 //! this flow. Each module imports only modules that come earlier in the list.
 //! `tests/documents/imports.rs` checks these imports.
 
-// Modules that every other module may import.
+// The shared modules.
 mod machine;
 
 mod boot;

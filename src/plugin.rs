@@ -130,11 +130,11 @@ fn depth() -> Result<Depth, DepthError> {
 /// Returns the answer of a nested Jackfield, or of a Jackfield with an invalid [`DEPTH_VARIABLE`].
 /// A Jackfield is nested if another Jackfield or one of its delegates called it.
 ///
-/// A nested ADD always fails, so a nested DEL or GC has nothing to detach. A nested DEL or GC
-/// succeeds, because the outer Jackfield would retry a failed DEL forever. Jackfield sets the
-/// variable to a valid number for its delegates, so a Jackfield with an invalid value is not
-/// nested. The DEL of a Jackfield with an invalid value fails, because the runtime would otherwise
-/// forget a sandbox that is still attached.
+/// A nested ADD always fails, so a nested DEL or GC has nothing to detach and succeeds. If a nested
+/// DEL failed, the outer Jackfield would retry it forever. Jackfield sets the variable to a valid
+/// number for its delegates, so a Jackfield with an invalid value is not nested. The DEL of a
+/// Jackfield with an invalid value fails, because the runtime would otherwise forget a sandbox that
+/// is still attached.
 fn nested_answer(verb: Verb, error: DepthError) -> Result<String, Failure> {
     match (verb, &error) {
         (Verb::Del | Verb::Gc, DepthError::TooDeep) => Ok(String::new()),

@@ -34,7 +34,7 @@ struct Attached {
     /// The digest of the annotation that the attachments match.
     networks: NetworksDigest,
     /// When the agent learned of a changed annotation, and the annotation's digest; `None` while
-    /// the attachments match the annotation.
+    /// the agent knows of no annotation that differs from the attachments.
     changed: Option<(Instant, NetworksDigest)>,
 }
 
@@ -236,7 +236,10 @@ mod tests {
         assert_eq!(answer.differing[0].networks, NetworksDigest::of("a,b"));
         let pods = pods("a,b");
         let changed = sandboxes.report(sandbox("c1", Some("a,b")), &pods);
-        assert!(changed.is_some(), "the change took some time");
+        assert!(
+            changed.is_some(),
+            "the annotation differed before the report"
+        );
         assert!(differing(&sandboxes).is_empty());
         assert!(
             sandboxes

@@ -116,8 +116,8 @@ impl DefinitionCache {
         Rc::clone(readings.entry(object.clone()).or_default())
     }
 
-    /// Ends a read. Keeps the definition if the read succeeded, the definition did not change
-    /// meanwhile, and there is a watch.
+    /// Ends a read. Keeps the definition if the read succeeded, and if one watch lasted during the
+    /// whole read and reported no change of the definition.
     pub(super) fn read(&self, object: &ObjectRef, reading: &Reading) {
         let mut readings = self.readings.borrow_mut();
         if !readings

@@ -33,8 +33,8 @@ const TAKEN_PAUSE: Duration = Duration::from_secs(1);
 const METRICS: &str = "/metrics";
 const TEXT: &str = "text/plain; charset=utf-8";
 
-/// Binds the address as soon as it is free. Any user of the node can occupy the address, so the
-/// agent waits instead of ending with an error.
+/// Binds the address as soon as it is free. Waits instead of ending with an error, because any user
+/// of the node can occupy the address, and could otherwise stop the agent.
 async fn listen(address: SocketAddr) -> TcpListener {
     let mut is_logged = false;
     loop {

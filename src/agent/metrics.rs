@@ -66,8 +66,8 @@ impl Metrics {
         );
         // 50 µs to 1.6 s.
         let answer_times = Histogram::new(exponential_buckets(0.000_05, 2.0, 16));
-        // 0.125 s to 17 minutes. A change starts only at the next STATUS, and the retry of a failed
-        // change may wait for 5 minutes.
+        // 0.125 s to 17 minutes. A change usually starts only at the next STATUS, and the retry of
+        // a failed change may wait for 5 minutes.
         let changes = Histogram::new(exponential_buckets(0.125, 2.0, 14));
         Metrics {
             questions: add(ours, "questions", "Questions that the plugin asked"),

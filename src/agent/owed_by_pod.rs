@@ -155,7 +155,7 @@ impl OwedByPod {
 
     /// Merges the owed writes of a pod into one publication. `None` if the pod has no owed writes.
     pub(super) async fn of(&self, pod: &PodName) -> Option<DuePublication> {
-        let files = self.pods.borrow().get(pod).cloned().unwrap_or_default();
+        let mut files = self.pods.borrow().get(pod).cloned().unwrap_or_default();
         let from_memory = self.in_memory.borrow().get(pod).cloned();
         let in_memory = from_memory.as_ref().map(|kept| &kept.write);
         let mut order = files.clone();
@@ -169,7 +169,13 @@ impl OwedByPod {
             };
             // If a file is missing, a plugin has merged the file's publication into a newer file,
             // or the DEL of a static pod has removed the file.
-            let Ok(Some(write)) = write else { continue };
+            let Some(write) = write.unwrap_or_else(|_| {
+                // Keep the file, because this publication lacks its content.
+                files.retain(|(_, file)| file != name);
+                None
+            }) else {
+                continue;
+            };
             let period = write.period();
             newest = Some(match newest {
                 Some((newer, period)) => (newer.after(write.publication), period),

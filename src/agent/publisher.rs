@@ -25,7 +25,8 @@ const AT_ONCE: usize = 4;
 /// The longest interval between scans of the directory. A plugin that dies after it wrote a file
 /// does not wake the agent. Only a scan finds this file.
 const RESCAN: Duration = Duration::from_secs(15);
-/// The longest pause of all writes after the API server failed.
+/// The longest pause of all writes after the API server failed, unless the API server asks for a
+/// longer one.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// The longest pause for a pod whose writes the API server refuses.
 const LONGEST_POD_PAUSE: Duration = Duration::from_secs(300);
@@ -56,7 +57,7 @@ impl Publisher {
         }
     }
 
-    /// Wakes [`Publisher::run`], because a plugin may have left a write.
+    /// Makes [`Publisher::run`] look for owed writes at once.
     pub(super) fn wake(&self) {
         self.wake.notify_one();
     }

@@ -1,7 +1,8 @@
 //! Syncs the records of the journal to disk, so that no call of the plugin waits for the disk.
 //!
 //! A slow disk would also delay the agent's answers, so a separate thread syncs the records. The
-//! plugin sends a descriptor of each record, because the agent has no access to the records.
+//! plugin sends a descriptor of each record, because the DaemonSet does not mount the records into
+//! the agent's container.
 
 use std::fs::File;
 use std::os::fd::OwnedFd;

@@ -57,8 +57,8 @@ impl fmt::Display for Origin {
 }
 
 impl AllocatedDevice {
-    /// Returns the PCI address of the device; `None` if `id` is not a PCI address. Several pods may
-    /// share a device without a PCI address.
+    /// Returns the PCI address of the device; `None` if `id` is not a PCI address. Only a device
+    /// with a PCI address as `id` is refused to a second pod.
     pub fn pci(&self) -> Option<PciAddress> {
         self.id.parse().ok()
     }

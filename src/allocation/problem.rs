@@ -128,7 +128,7 @@ pub enum UnknownCause {
         .0.as_deref().unwrap_or("kubelet names none; look into kubelet's log")
     )]
     NoClaimedDevice(Option<String>),
-    /// The devices of the pod's claims belong to other resources.
+    /// No device of the pod's claims belongs to this resource.
     #[error(
         "none of the devices of the pod's claims ({}{}) has this resource as its attribute \
          k8s.cni.cncf.io/resourceName; correct the definition's annotation or the driver",

@@ -170,8 +170,8 @@ fn a_changed_driver_is_reported_and_not_restored() {
     let remark = comparison.other_driver.unwrap();
     assert_eq!(
         remark.to_string(),
-        "its driver is vfio-pci but was igbvf; rebind it by hand, because Jackfield does not \
-         replace one driver by another"
+        "its driver is vfio-pci but was igbvf; restore the driver by hand, because Jackfield does \
+         not"
     );
 }
 

@@ -1,4 +1,5 @@
-//! `explain`: shows the plan of an ADD, and every reason why the ADD would fail. Runs no plugin.
+//! `explain`: shows the plan of an ADD, and why the ADD would fail before its first plugin. Runs no
+//! plugin.
 
 use std::path::Path;
 

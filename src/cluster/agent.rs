@@ -100,8 +100,8 @@ impl Agent {
     /// only reads the answer. The connection stays open for later messages.
     fn exchange(&self, message: &ToAgent, until: Instant) -> Result<FromAgent, ClusterError> {
         let announced = self.announced.borrow_mut().take();
-        // If a different question was announced, the first answer on the connection of that
-        // question answers that question. Shut that connection down and use a new one.
+        // The first answer on the connection of an announced question belongs to that question. If
+        // `message` is different, shut that connection down and use another one.
         let stream = match announced {
             Some((announced, stream)) if announced == *message => stream,
             Some((_, stream)) => {
@@ -284,8 +284,8 @@ impl Cluster for Agent {
 
     fn withdraw(&self, removal: &Publication) {
         // A node with a kubeconfig may have no agent. Without an agent, drop the removal, so that
-        // the call does not wait for the API server. The claim's status then lists the detached
-        // networks until the claim is deallocated.
+        // the call does not wait for the API server. The status of the pod's ResourceClaim then
+        // lists the detached networks until the claim is deallocated.
         let has_agent = self.api.is_none() || self.open(Purpose::Telling).is_ok();
         if has_agent && self.owed.keep(removal).is_ok() {
             self.owes.set(true);

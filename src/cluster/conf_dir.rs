@@ -78,8 +78,8 @@ pub fn read(path: &Path) -> Result<OnDisk, ConfDirError> {
 ///
 /// A configuration without the key `type` is a list. A configuration with the key `type` is a list
 /// only if it has the key `plugins` and its file has the ending of a list. From such a list, this
-/// function removes the key `type`. Any other configuration stays unchanged, and so does a list
-/// without a valid `name` or with an invalid `plugins`.
+/// function removes the key `type`. A configuration that is not a list stays unchanged, and so does
+/// a list without a valid `name` or with an invalid `plugins`.
 ///
 /// # Errors
 /// When the folder exists but cannot be read, or when a `.conf` file in it cannot be read or is not

@@ -44,7 +44,8 @@ pub struct Figures {
     pub plugins: Vec<PluginFigure>,
     /// The size of the journal; `None` if the call did not count the records.
     pub on_record: Option<OnRecord>,
-    /// The sandbox that the call attached, changed or detached, if it succeeded.
+    /// The sandbox that an ADD or a change of networks attached or changed, if the call succeeded.
+    /// For each DEL, even a failed one, the sandbox that the DEL was about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<SandboxNetworks>,
     /// How many seconds the agent was absent before it answered this call. Only the first call that
@@ -59,7 +60,7 @@ pub struct Figures {
 pub struct OnRecord {
     /// The number of sandboxes on record.
     pub attachments: u64,
-    /// Detachments that failed and that Jackfield still has to retry.
+    /// The number of failed detachments that Jackfield still has to retry.
     pub owed: u64,
     /// The addresses of devices that Jackfield could not restore after a pod had used them.
     pub unrestored: Vec<String>,

@@ -89,7 +89,7 @@ pub enum FromAgent {
     Answer(Box<Answer>),
     /// The agent keeps the publication in memory until it is published or the agent ends.
     Kept,
-    /// The names of pods and definitions.
+    /// The names of pods, and for [`ToAgent::Census`] also of definitions.
     Census(Box<Census>),
     /// A refusal, with the reason in one line.
     #[serde(deserialize_with = "bounded::text::<_, LONGEST_LINE>")]

@@ -1,6 +1,7 @@
 //! The plugin reports to the agent which sandboxes it attached, and for which annotations. The
-//! agent compares these annotations with the current annotations of the pods. The agent's answer to
-//! a STATUS names the sandboxes whose pods have a changed annotation.
+//! agent compares these annotations with the current annotations of the pods. With
+//! `dynamicAttachment`, the plugin asks the agent on STATUS, and the answer names the sandboxes
+//! whose pods have a changed annotation.
 
 use serde::{Deserialize, Serialize};
 

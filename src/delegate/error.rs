@@ -125,7 +125,7 @@ fn signal_name(signal: i32) -> String {
 }
 
 /// The last line that a failed plugin wrote. It usually names the cause. The runtime may drop the
-/// plugin's log, so the error message is often the only place that shows the line.
+/// plugin's log. Then only the error message shows the line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LastLine(Option<String>);
 

@@ -74,7 +74,7 @@ impl<R: Read + AsFd> Intake<R> {
         }
     }
 
-    /// The descriptor to poll for reading; `None` after the end of the stream.
+    /// The descriptor to poll for reading; `None` once the pipe is closed.
     pub(super) fn fd(&self) -> Option<BorrowedFd<'_>> {
         self.pipe.as_ref().map(AsFd::as_fd)
     }

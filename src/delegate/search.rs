@@ -130,7 +130,7 @@ pub enum FindError {
     Ours(PathBuf),
     /// Every user may write this file or directory, so every user could run code as root.
     #[error(
-        "{0} can be written by every user, so the plugin is not executed as root; run \
+        "{0} can be written by every user, so Jackfield does not execute the plugin; run \
          `chmod o-w {0}`"
     )]
     Exposed(PathBuf),

@@ -9,9 +9,9 @@ use crate::delegate;
 use crate::request::NodeConfig;
 use crate::verify::IntendedFunction;
 
-/// Parses the `spec.config` of a definition or a file in `confDir`. Checks that parsing the text of
-/// the configuration again gives the same configuration, and that every plugin gets a valid plugin
-/// configuration.
+/// Parses a network configuration, as in the `spec.config` of a definition or in a file of
+/// `confDir`. Checks that parsing the text of the configuration again gives the same configuration,
+/// and that every plugin gets a valid plugin configuration.
 pub(super) fn network_config(bytes: &[u8]) -> Option<()> {
     let config = accepted(NetworkConfig::parse(bytes))?;
     assert_eq!(

@@ -122,7 +122,8 @@ impl Journal {
     /// replaces the link after this call has read it.
     ///
     /// # Errors
-    /// Code 109 if the link cannot be read or written, or the holder's record cannot be read.
+    /// Code 109 if the link cannot be read or written, or if an I/O error prevents reading the
+    /// holder's record.
     pub fn take(
         &self,
         key: &Key,
@@ -195,7 +196,8 @@ impl Journal {
     /// Returns the sandbox that holds `what`, if it is a sandbox other than `key`.
     ///
     /// # Errors
-    /// Code 109 if the link or the holder's record cannot be read.
+    /// Code 109 if the link cannot be read, or if an I/O error prevents reading the holder's
+    /// record.
     pub fn other_holder(
         &self,
         key: &Key,

@@ -1,5 +1,5 @@
-//! Lists, reads and replaces the files of the journal. These functions follow no symbolic link to a
-//! file, so they never read or write a file outside the journal.
+//! Lists, reads and replaces the files of the journal. If a symbolic link is in the place of a
+//! file, these functions do not read or write the file that the link names.
 
 use std::fs::{DirEntry, File, OpenOptions};
 use std::io;

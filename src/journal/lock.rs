@@ -207,7 +207,7 @@ pub(super) fn lock_directory(
     private_dir::create(dir).map_err(failed)?;
     private_dir::check(dir).map_err(failed)?;
     let file = File::open(dir).map_err(failed)?;
-    // Any user who can open the directory could hold its lock, so close it to other users.
+    // Any user who can open the directory could hold its lock, so let only root open it.
     if file.metadata().map_err(failed)?.mode() & 0o077 != 0 {
         let closed = fs::Permissions::from_mode(0o700);
         file.set_permissions(closed).map_err(failed)?;

@@ -9,7 +9,8 @@ use crate::npwg::NetworksDigest;
 use crate::plan::Attachment;
 
 /// A change of the networks of a running pod. Jackfield records the change before it runs the first
-/// delegate of the change. At the end, it removes the change from the record.
+/// delegate of the change. It removes the change from the record once the change is complete or
+/// rolled back.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PendingChange {
     /// The indices of the attachments that the change detaches.
@@ -51,8 +52,8 @@ impl Sandbox {
         }
     }
 
-    /// Returns the indices of the attachments that an unfinished change removes or has started to
-    /// add, last first. Skips detached attachments. Returns an empty list if no change is under
+    /// Returns the indices of the attachments that an unfinished change removes or may have started
+    /// to add, last first. Skips detached attachments. Returns an empty list if no change is under
     /// way.
     pub fn unfinished(&self) -> Vec<usize> {
         let mut unfinished = self.to_detach();

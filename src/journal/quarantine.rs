@@ -17,8 +17,8 @@ use crate::private_dir;
 pub(super) const SETTLED: &str = ".detached";
 
 /// A damaged record that was moved to quarantine. A [`Survey`](super::survey::Survey) uses this
-/// type too, but moves nothing. There, the record is still in `sandboxes/`, and the message does not
-/// apply.
+/// type too, but moves nothing: in a survey, `path` is still in `sandboxes/`, and this error's
+/// message is wrong.
 #[derive(Debug, thiserror::Error)]
 #[error("a damaged record ({cause}) was moved to {}", path.display())]
 pub struct Damaged {

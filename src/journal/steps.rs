@@ -46,9 +46,9 @@ pub struct Header {
     /// Every attachment, in the order of attaching.
     #[serde(with = "List::<wire::Attachment>")]
     pub attachments: Vec<Attachment>,
-    /// The digest of the annotation that the attachments match. During a change, this is the
-    /// default digest, which matches no annotation. `None` in records of older releases and in
-    /// records that a DEL has reconstructed.
+    /// The digest of the annotation that the attachments match. From the start of a change until a
+    /// change succeeds, this is the default digest, which matches no annotation. `None` in records
+    /// of older releases and in records that a DEL has reconstructed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub networks: Option<NetworksDigest>,
     /// The change of the running pod's networks that is under way.

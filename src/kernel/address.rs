@@ -15,7 +15,8 @@ pub struct Address {
     pub index: u32,
     /// The address and its prefix length.
     pub address: IpNet,
-    /// Whether another node has the same address. The kernel then does not use the address.
+    /// Whether another host on the link has the same address. The kernel then does not use the
+    /// address.
     pub dad_failed: bool,
     /// Whether the check for duplicates is not finished or has failed. During the check, the kernel
     /// uses the address only if `optimistic` is true.

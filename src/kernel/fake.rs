@@ -85,7 +85,7 @@ pub(crate) struct FakeDevices {
     /// When the driver refuses to change the address of the VF's link in
     /// `own_address_becomes_admins`. The driver refuses nothing while `is_given` is false.
     pub(crate) guard: Guard,
-    /// Whether the administrator has set an address.
+    /// Whether an administrator has set the address of a VF through its PF. Zero counts as not set.
     pub(crate) is_given: bool,
     /// Whether the VF's link in `own_address_becomes_admins` takes over the address from the PF
     /// when the link goes down.
@@ -95,7 +95,7 @@ pub(crate) struct FakeDevices {
     pub(crate) addressed: Vec<u32>,
     /// All acknowledged changes, in order.
     pub(crate) changes: Vec<String>,
-    /// The number of requests for virtual functions.
+    /// How many times callers have asked for the states of virtual functions.
     pub(crate) questions: usize,
 }
 

@@ -114,9 +114,9 @@ pub enum VfSetting {
 impl VfState {
     /// Returns every reported value as the setting that restores it.
     ///
-    /// Trust and the hardware address come first. A caller restores the address of the VF's
-    /// interface after these two: if the administrator has set an address, many drivers let only a
-    /// trusted VF change the address of its interface.
+    /// Trust and the hardware address come first, because they decide whether the driver accepts a
+    /// new address for the VF's interface: if the administrator has set an address, many drivers
+    /// let only a trusted VF change the address of its interface.
     pub fn settings(&self) -> impl Iterator<Item = VfSetting> + use<> {
         [
             self.trust.map(VfSetting::Trust),

@@ -70,7 +70,7 @@ fn path(pointer: &str) -> String {
 /// Why an object cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ManifestError {
-    /// The object is of another kind.
+    /// The object is of another kind or of another API group.
     #[error("expected an object of kind {expected}, found {found:?}")]
     Kind {
         /// The expected kind.

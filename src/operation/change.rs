@@ -93,7 +93,8 @@ pub fn foresee(context: &Context<'_>) -> Result<Changed, Failure> {
 /// # Errors
 /// The failure of any step. If attaching a network fails, the change detaches the networks that it
 /// has attached. The networks that the change has detached stay detached. If the change fails after
-/// Jackfield has read the record, the journal records the failure, and the pod gets an event.
+/// Jackfield has found that the pod is running, the journal records the failure, and the pod gets
+/// an event.
 pub fn change(context: &Context<'_>) -> Result<Changed, Failure> {
     capabilities::require()?;
     let key = context.key()?;

@@ -1,9 +1,9 @@
 //! `default-route`: replaces the pod's default routes with routes through one attachment (NPWG 1.3
 //! §4.1.2.1.9).
 //!
-//! The journal records this change of routes as part of the attachment. ADD records the change
-//! before it makes the change. DEL of the attachment undoes the change. ADD removes the replaced
-//! routes from the results of all attachments.
+//! The journal records this change of routes as part of the attachment. Jackfield writes the record
+//! before it changes the routes. DEL of the attachment undoes the change. The results that
+//! Jackfield reports for the pod's attachments do not contain the replaced routes.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::Path;

@@ -18,9 +18,9 @@ const KEPT_FOR_DETACHING: u32 = 2;
 ///
 /// # Errors
 /// [`Failure::Owed`] (code 106) if a part of the sandbox may still be attached. The journal then
-/// keeps the record for a retry. [`Failure::OwnNetns`] if CNI_NETNS is the host's network
-/// namespace. Also fails if the lock is not free in time, if the journal cannot be read or written,
-/// or if the attachments of a sandbox without a usable record cannot be determined.
+/// keeps the record for a retry. [`Failure::OwnNetns`] if `CNI_NETNS` is the network namespace of
+/// Jackfield itself. Also fails if the lock is not free in time, if the journal cannot be read or
+/// written, or if the attachments of a sandbox without a usable record cannot be determined.
 pub fn del(context: &Context<'_>) -> Result<(), Failure> {
     let key = context.key()?;
     let outcome = locked(context, &key);

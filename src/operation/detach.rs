@@ -16,8 +16,8 @@ use crate::plan::Attachment;
 /// The reason for detaching a sandbox or some of its attachments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Detachment {
-    /// The runtime sent a DEL. Its `CNI_NETNS` takes precedence over the recorded network
-    /// namespace.
+    /// The runtime sent a DEL. Jackfield tries its `CNI_NETNS` before the recorded path of the
+    /// network namespace.
     Runtime,
     /// The ADD or the change failed, and this call rolls it back.
     Unwinding,
@@ -65,8 +65,8 @@ pub fn detach(context: &Context<'_>, sandbox: Sandbox, why: Detachment) -> Resul
     Err(owe(context, &key, owed))
 }
 
-/// Returns the steps that record the detached attachments. After a failed ADD or change, also
-/// records for each attachment which plugin failed.
+/// Returns the steps that record the detached attachments. After a failed ADD or change, the steps
+/// also record which plugin failed.
 fn steps(sandbox: &Sandbox, detached: &[usize], why: Detachment) -> Vec<Step<'static>> {
     let mut steps: Vec<Step<'_>> = detached.iter().copied().map(Step::Detached).collect();
     if why == Detachment::Unwinding {

@@ -31,7 +31,7 @@ pub enum Failure {
     /// The environment variables or the configuration of the call are invalid.
     #[error(transparent)]
     Request(#[from] RequestError),
-    /// The namespace or the name of the pod in CNI_ARGS is not valid.
+    /// The namespace or the name of the pod in `CNI_ARGS` is not valid.
     #[error("CNI_ARGS: pod {0}")]
     PodName(#[source] ObjectRefError),
     /// `runtimeConfig` is not valid.
@@ -64,7 +64,7 @@ pub enum Failure {
     OtherPod {
         /// Namespace and name.
         pod: String,
-        /// K8S_POD_UID.
+        /// The UID that the runtime passed as `K8S_POD_UID`.
         asked: String,
         /// The UID in the cluster.
         known: String,
@@ -111,7 +111,7 @@ pub enum Failure {
     /// Plugins failed on DEL or GC.
     #[error("{0}: {1}")]
     Delegates(NetworkPlace, ChainErrors),
-    /// The arguments that the pod requests cannot be written as CNI_ARGS.
+    /// The arguments that the pod requests cannot be written as `CNI_ARGS`.
     #[error(transparent)]
     Args(cni::ArgsError),
     /// The result cannot be expressed in the `cniVersion` of the node configuration.

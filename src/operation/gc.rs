@@ -23,7 +23,7 @@ use crate::cni::{ContainerId, InterfaceName, ValidAttachment};
 use crate::delegate::Ran;
 use crate::journal::{ChangesLock, Key, Lock, LockError, Lookup, MultusCache, Sandbox, Turn};
 
-/// How long to wait for the lock of a sandbox that another process is working on.
+/// How long to wait for the lock of a sandbox, or for the turn, while another process has it.
 const BUSY: Duration = Duration::from_secs(1);
 /// The minimum time for detaching one sandbox. If less time is left, GC leaves the sandbox to the
 /// next GC.
@@ -83,14 +83,17 @@ pub fn gc(context: &Context<'_>) -> Result<Collected, Failure> {
         attached: LiveAttachments::default(),
         networks: Networks::default(),
     };
-    gc.detach_all_but(&named)?;
+    let detached = gc.detach_all_but(&named);
     if gc.collected.left > 0 {
         context.note(Note::GcOutOfTime(gc.collected.left));
     }
-    sweep(context);
-    if no_change.is_some() {
-        gc.tell_networks(&named);
+    if detached.is_ok() {
+        sweep(context);
+        if no_change.is_some() {
+            gc.tell_networks(&named);
+        }
     }
+    gc.failures.extend(detached.err());
     Failure::of(gc.failures)?;
     Ok(gc.collected)
 }

@@ -98,7 +98,7 @@ impl Inquiry {
 /// question.
 ///
 /// # Errors
-/// If the cluster does not answer.
+/// If the cluster does not answer, or answers with an error.
 pub(super) fn ask(
     context: &Context<'_>,
     question: Option<&Question>,

@@ -1,9 +1,10 @@
 //! Decides which calls tell the agent the size of the journal.
 //!
 //! The runtime waits until the process of a call ends, and the time to count the records grows with
-//! the pods on the node. So ADD and CHECK do not count them, and at most one successful DEL in a
-//! minute does. Between two counts, the agent adjusts `jackfield_attachments` after each ADD and
-//! DEL that succeeds.
+//! the pods on the node. So ADD and CHECK do not count the records, and at most one successful DEL
+//! in a minute does. A failed DEL, GC, STATUS and `jackfield reconcile` always count the records.
+//! Between two counts, the agent adjusts `jackfield_attachments` after each ADD and DEL that
+//! succeeds.
 
 use std::time::Duration;
 
@@ -18,7 +19,7 @@ const COUNTED: &str = "counted";
 /// A DEL that succeeds counts only if the last count is older than this.
 const COUNT_EVERY: Duration = Duration::from_secs(60);
 
-/// Returns the size of the journal, if the call is one that counts. No call counts if Jackfield reads
+/// Counts the records of the journal, if this call has to. No call counts them if Jackfield reads
 /// manifests from a folder, because then there is no agent. `verb` names the call in the metrics.
 /// `failed` is whether the call failed.
 pub fn to_report(

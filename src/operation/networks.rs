@@ -61,7 +61,7 @@ pub(super) fn answer(context: &Context<'_>, until: Instant) -> Result<Answer, Cl
 
 /// Asks the cluster the same question as [`answer`]. If [`answer`] would ask no question, this
 /// function only checks that the cluster is ready to answer. With `dynamicAttachment`, the answer
-/// also names the sandboxes whose pods have a changed annotation.
+/// also names the sandboxes whose attachments do not match the pod's current annotation.
 ///
 /// # Errors
 /// If the cluster does not answer by `until`.

@@ -47,8 +47,9 @@ pub struct Prepared {
 /// Prepares an ADD. Changes nothing on the node.
 ///
 /// # Errors
-/// If the data from the runtime is invalid, if the cluster does not answer, or if the pod in the
-/// cluster has another UID. Problems of the plan are in [`Prepared::problems`] instead.
+/// If the data from the runtime is invalid, if the cluster does not answer, or if the UID of the
+/// pod in the cluster differs from the UID in `CNI_ARGS`. Problems of the plan are in
+/// [`Prepared::problems`] instead.
 pub fn prepare(context: &Context<'_>) -> Result<Prepared, Failure> {
     announce(context)?.prepare()
 }
@@ -106,8 +107,9 @@ impl Announced<'_> {
 /// Changes nothing on the node.
 ///
 /// # Errors
-/// If the data from the runtime is invalid, if the cluster does not answer, or if the pod in the
-/// cluster has another UID.
+/// If the data from the runtime is invalid, if the cluster does not answer, or if the UID of the
+/// pod in the cluster differs from the UID in `CNI_ARGS`. Problems of the plan are in
+/// [`Change::prepared`] instead.
 pub(super) fn change(context: &Context<'_>, header: &Header) -> Result<Change, Failure> {
     let inquiry = Inquiry::of(context)?;
     let question = inquiry.question(context, Duration::ZERO);

@@ -43,8 +43,8 @@ pub struct Shown {
 }
 
 /// Reads the attachment's interface in the pod and compares it with the request and with the
-/// delegate's `result`. `masters` are the interfaces that may have enslaved this interface.
-/// Verifies nothing for the auxiliary chain, which creates no interface.
+/// delegate's `result`. `masters` are the interfaces that are accepted as the master of this
+/// interface. Verifies nothing for the auxiliary chain, which creates no interface.
 ///
 /// # Errors
 /// [`Failure::Verification`] with every finding that is not allowed. [`Failure::DeviceInfo`] if the

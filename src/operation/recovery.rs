@@ -28,9 +28,9 @@ pub(super) use unrecorded::find as find_unrecorded;
 ///
 /// # Errors
 /// [`Failure::Owed`] if there is a sign that the sandbox is attached, and the delegates do not
-/// detach all of it. The sandbox then has a record for the retry, unless the journal cannot be
-/// written. Another error if the attachments cannot be determined, or if the journal cannot be
-/// changed.
+/// detach all of it. The sandbox then has a record for the retry, unless the record cannot be
+/// written. Another error if there is such a sign, but the attachments cannot be determined, or if
+/// the record cannot be removed after the detachment.
 pub(super) fn del_without_record(
     context: &Context<'_>,
     key: &Key,

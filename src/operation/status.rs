@@ -28,8 +28,8 @@ pub struct Ready {
     /// The name of the cluster network.
     pub network: String,
     /// Which plugins of the cluster network ran STATUS. `Some(Ran::None)` means that the CNI
-    /// version of the network is too old for STATUS. The field is `None` if only the agent can
-    /// provide the network's configuration, and the agent is absent.
+    /// version of the network is too old for STATUS. The field is `None` if the network's
+    /// configuration is not on disk, and the cluster does not answer.
     pub asked: Option<Ran>,
 }
 
@@ -59,13 +59,13 @@ fn look(context: &Context<'_>) -> Result<Ready, Failure> {
     Ok(Ready { network, asked })
 }
 
-/// Returns the cluster network, or `None` if only the agent could provide it and the agent is
-/// absent.
+/// Returns the cluster network, or `None` if its configuration is not on disk and the cluster does
+/// not answer.
 fn cluster_network(context: &Context<'_>) -> Result<Option<KnownNetwork>, Failure> {
     let answer = ask(context)?;
     let is_answered = answer.is_some();
     let (cluster, _) = networks::named(context, &answer.unwrap_or_default());
-    // The cluster network may be a definition, which only the agent could have provided.
+    // The cluster network may be a definition, which the answer would have contained.
     if !is_answered && matches!(cluster.found, Err(NetworkError::Unknown(_))) {
         return Ok(None);
     }

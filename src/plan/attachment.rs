@@ -20,8 +20,8 @@ const ADDRESSES: [&str; 3] = ["IP", "GATEWAY", "MAC"];
 /// The key that makes plugins accept unknown keys of CNI_ARGS.
 const IGNORE_UNKNOWN: &str = "IgnoreUnknown";
 
-/// One network of one pod, ready to be attached. The journal stores the attachment as well, because
-/// a DEL must pass the same configuration to the delegates (CNI 1.1.0 §3).
+/// One network of one pod, ready to be attached. The journal stores the attachment, because a DEL
+/// must pass the same configuration to the delegates (CNI 1.1.0 §3).
 #[derive(Debug, Clone)]
 pub struct Attachment {
     /// The network's name in messages: `namespace/definition`, or the CNI name of a network without

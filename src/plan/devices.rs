@@ -49,7 +49,8 @@ impl Planner<'_> {
 
 /// Passes the device to all plugins under the keys that Multus adds to their configurations.
 /// Plugins that declare the capabilities also get the device in capability arguments. Without a
-/// device, passes only the path of the device-info file, if a plugin declares that capability.
+/// device, passes only the path of the device-info file, to plugins that declare
+/// `CNIDeviceInfoFile`.
 fn pass_device(
     inputs: &Inputs<'_>,
     attachment: &mut Attachment,

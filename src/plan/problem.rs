@@ -155,7 +155,10 @@ pub enum ConfigurationProblem {
     #[error("{0} has no name; add the key \"name\"")]
     NoName(String),
     /// The IPAMClaim has more addresses than a pod may request.
-    #[error("IPAMClaim {claim}: status.ips has {count} addresses; {MAX_IPS} are allowed")]
+    #[error(
+        "IPAMClaim {claim}: status.ips has {count} addresses; {MAX_IPS} are allowed; name a claim \
+         with fewer addresses"
+    )]
     ClaimTooLarge {
         /// The claim.
         claim: ObjectRef,

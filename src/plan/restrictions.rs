@@ -1,5 +1,5 @@
 //! Which networks the pods of a namespace may select (NPWG 1.3 §7.4), and which plugins and keys
-//! the networks of the node configuration may use.
+//! these networks and the networks of the node configuration may use.
 
 mod denied_keys;
 mod nested_plugins;

@@ -48,7 +48,7 @@ impl Log {
         {
             let file = file.display();
             console::say(&format!(
-                "jackfield: logFile {file}: {cause}; nothing is logged; correct the key or the file"
+                "jackfield: logFile {file}: {cause}; nothing is logged there; correct the key or the file"
             ));
         }
     }

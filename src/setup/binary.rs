@@ -1,4 +1,4 @@
-//! The binary: its machine, its content and its mode.
+//! Jackfield's binary: the machine that it is built for, its content and its mode.
 
 use std::fmt;
 use std::io::{self, Read};

@@ -182,7 +182,8 @@ impl OurConf {
         NodeConfig::parse(&stdin)
     }
 
-    /// Returns the text of the file, with one key per line. Values stay as they were written.
+    /// Returns the text of the configuration file, with one key per line. Values stay as they were
+    /// written.
     pub fn text(&self) -> String {
         let plugins = std::iter::once(&self.ours).chain(&self.followers);
         let plugins = plugins.map(|plugin| lines(plugin, "      ", "    "));

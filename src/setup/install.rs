@@ -4,8 +4,8 @@
 //! wait ▶ check ▶ stage manifest, binary, configuration ▶ rename them, the configuration last
 //! ```
 //!
-//! The renames begin only after all files are written. The runtime's first configuration is usable
-//! at every moment, so the node always has a network.
+//! The renames begin only after all files are written. If the runtime's first configuration is
+//! usable before the installation, it is usable at every moment, even if the installation fails.
 
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
@@ -64,7 +64,8 @@ pub struct Installed {
 /// Waits for a cluster network, then installs.
 ///
 /// # Errors
-/// [`SetupError`]. Even after an error, the runtime's first configuration is usable.
+/// [`SetupError`]. If the runtime's first configuration was usable before, it is still usable after
+/// an error.
 pub fn install(options: &Options, say: Say<'_>) -> Result<InstallOutcome, SetupError> {
     let lock = InstallLock::take(&options.paths)?;
     install_locked(options, &lock, say, &mut |_| {})
@@ -124,8 +125,8 @@ fn takeover(options: &Options, say: Say<'_>) -> Result<Option<RawObject>, SetupE
     Ok(Some(takeover.ours))
 }
 
-/// Rehearses a takeover. Returns the rehearsal of a dry run. Otherwise refuses the takeover if pods
-/// would fail and `--force` is not set.
+/// Rehearses a takeover. Returns the rehearsal of a dry run. Refuses any other takeover if pods
+/// would fail or if the rehearsal is impossible, unless `--force` is set.
 fn rehearsed(
     options: &Options,
     from: &FromMultus,

@@ -7,8 +7,9 @@
 //! <conf-dir>/.jackfield/before/…         the replaced files, byte for byte
 //! ```
 //!
-//! The folder is beside the configuration, because an installer in a container may have no other
-//! writable directory of the host. Runtimes ignore folders in the directory of configurations.
+//! The folder is beside the configuration, because an installer in a container may be able to write
+//! only to this directory of the host and to the directory of the plugins. Runtimes ignore folders
+//! in the directory of configurations.
 
 mod folder;
 
@@ -53,7 +54,8 @@ pub struct Manifest {
     pub cluster_conf_dir: PathBuf,
     /// Whether the configuration always uses whichever network is first in `cluster_conf_dir`.
     pub follows: bool,
-    /// The size and checksum of the cluster network's file; `None` if `follows` is false.
+    /// The size and checksum of the cluster network's file. `None` if `follows` is false, if the
+    /// file could not be read, or if an earlier release wrote the manifest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<Content>,
     /// Whether the installation created the directory of the configuration.
@@ -142,9 +144,9 @@ impl Manifest {
         Ok(Some(manifest))
     }
 
-    /// In the manifest's paths, replaces each directory by the path that this process uses for that
-    /// directory. The installer that wrote the manifest may have used a different path: a symlink,
-    /// or, in a container, a different mount.
+    /// Adapts the paths of the binary, the configuration and the replaced files to this process.
+    /// The installer that wrote the manifest may have used a different path for the same directory:
+    /// a symlink, or, in a container, a different mount.
     fn as_called_in(&mut self, paths: &HostPaths) {
         let dir = |path: &Path| path.parent().unwrap_or(Path::new("/")).to_owned();
         // The manifest is below the directory of the configuration. This process found the manifest

@@ -144,8 +144,10 @@ impl Drift {
             Drift::NotFirst { .. } => {
                 "rename the file that comes first, or let the runtime read a directory of its own"
             }
-            Drift::OtherNetwork { .. } => "let only one network write to this directory",
-            _ => "find and stop the program that changes it",
+            Drift::OtherNetwork { .. } => {
+                "let only one program write the cluster network's configuration"
+            }
+            _ => "find and stop the program that changes or removes this file",
         }
     }
 }
@@ -189,7 +191,7 @@ mod tests {
 
     #[test]
     fn drift_has_a_message_and_a_remedy() {
-        let stop = "find and stop the program that changes it";
+        let stop = "find and stop the program that changes or removes this file";
         let renamed = |to: &str| Drift::Renamed {
             file: "/a".into(),
             to: to.to_owned(),
@@ -224,7 +226,7 @@ mod tests {
                     current: Some("/b".to_owned()),
                 },
                 "the cluster network is /a and no longer /b",
-                "let only one network write to this directory",
+                "let only one program write the cluster network's configuration",
             ),
             (
                 Drift::BinaryMode {

@@ -11,8 +11,8 @@ use crate::diagnostic::{self, Problem};
 /// The default socket of the agent.
 const AGENT: &str = "/run/jackfield/agent/agent.sock";
 
-/// The state that the agent received last, and the lines that the installer logged last. A state
-/// that differs from the last one is news: the agent reports it in an event.
+/// The state that the agent received last, with its reason, and the lines that the installer logged
+/// last. A new state or a new reason is news: the agent reports it in an event.
 #[derive(Debug)]
 pub(super) struct Report {
     agent: Informant,
@@ -32,8 +32,8 @@ impl Report {
         }
     }
 
-    /// Records that the node had this state before this process started. The same state then does
-    /// not count as news.
+    /// Records that the node had this state, for the reason `problem`, before this process started.
+    /// The same state with the same reason then does not count as news.
     pub(super) fn assume(&mut self, state: InstallationState, problem: &dyn Problem) {
         self.last
             .get_or_insert_with(|| (state, diagnostic::line(problem)));

@@ -99,7 +99,8 @@ pub(super) fn sweep(dir: &Path) {
 }
 
 /// Syncs the directory of `path`, so that a rename or removal is on disk. If the sync fails, a
-/// power loss may undo the last change. `install --watch` then repeats that change.
+/// power loss may undo the last change. If that change was part of an installation,
+/// `install --watch` then repeats it.
 fn sync_dir_of(path: &Path) {
     if let Some(dir) = path.parent() {
         let _ = File::open(dir).and_then(|dir| dir.sync_all());

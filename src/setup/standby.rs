@@ -1,9 +1,10 @@
 //! `install --watch` on a node whose network is Multus.
 //!
 //! With `--from-multus`, the installer waits until the takeover would make no pod fail, and then
-//! takes the node over. With `--back`, the installer gives the node back to Multus and keeps
-//! running. Without either flag, the installer leaves Multus in place and keeps running. Each
-//! attempt to take over runs in its own thread, so that a signal can end the installer at once.
+//! takes the node over. With `--force`, it takes the node over even if pods would fail. With
+//! `--back`, the installer gives the node back to Multus and keeps running. Without
+//! `--from-multus`, the installer leaves Multus in place and keeps running. Each attempt to take
+//! over runs in its own thread, so that a signal can end the installer at once.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -175,8 +176,8 @@ fn go_back(paths: &HostPaths, say: Say<'_>) -> Result<Option<MultusStanding>, Se
     Ok(Some(stays(Notice::MultusIsBack(manifest.binary))))
 }
 
-/// Takes over if no pod would fail. Returns `None` if a signal ends this process. Does not log an
-/// attempt that fails for the same reason as the previous attempt.
+/// Attempts the takeover. Returns `None` if a signal ends this process. Does not log an attempt
+/// that fails for the same reason as the previous attempt.
 fn attempt(
     options: &Options,
     notify: &Notify,

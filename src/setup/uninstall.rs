@@ -7,9 +7,9 @@
 //!     otherwise, keep all three and report the remaining pods
 //! ```
 //!
-//! The uninstall removes the configuration first, so that new pods get only the cluster network.
-//! Pods that Jackfield attached keep running. The runtime may still call the binary for these pods,
-//! and only the journal contains their attachments.
+//! The uninstall removes Jackfield's configuration first, so that the runtime does not call
+//! Jackfield for new pods. Pods that Jackfield attached keep running. The runtime may still call
+//! the binary for these pods, and only the journal contains their attachments.
 
 mod journal;
 

@@ -14,7 +14,8 @@ pub struct Observed {
     pub link: Option<Link>,
     /// The IP addresses of the interface.
     pub addresses: Vec<Address>,
-    /// The name of the bridge or bond that has enslaved the attachment's interface. `None` for a
+    /// The name of the link that has enslaved the attachment's interface, such as a bridge or a bond.
+    /// If that link is not in the pod's namespace, only its index, as in `number 9`. `None` for a
     /// VRF, because a VRF changes only routing. Always `None` with [`Masters::Any`].
     pub master: Option<String>,
     /// The names of the device behind the interface. [`observe`] sets at most one name: the parent

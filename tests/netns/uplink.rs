@@ -70,7 +70,7 @@ fn no_key_hands_what_the_node_is_reached_by_to_a_pod() {
     let up = json!({ "pciBusID": format!("../../../class/net/{UPLINK}/device") });
     lab.definition("demo/taken", &host_device(&up));
     lab.call("ADD")
-        .fails(104, &["pciBusID", "may lead to another device"]);
+        .fails(104, &["pciBusID", "jackfield has not checked"]);
     lab.selects_json(&json!([{ "name": "taken", "cni-args": { "device": UPLINK } }]));
     lab.definition("demo/taken", &host_device(&json!({ "device": "free0" })));
     lab.call("ADD").fails(104, &["default route"]);

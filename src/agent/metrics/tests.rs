@@ -23,8 +23,9 @@ do not count the call.
 
 The plugin counts sandboxes, owed detachments and unrestored devices in each STATUS, in each GC, in each change of a
 running pod's networks, and in each DEL that fails. A DEL that succeeds counts them only if the last count was at least
-a minute ago. Between two counts, each ADD and DEL that succeeds changes `jackfield_attachments`. The metrics
-`jackfield_owed_detachments` and `jackfield_unrestored_devices` then stay as they are.
+a minute ago. Between two counts, each ADD that succeeds increases `jackfield_attachments`, and each DEL that succeeds
+and detaches a network decreases it. `jackfield_owed_detachments` and `jackfield_unrestored_devices` change only when
+the plugin counts.
 
 ## What to watch
 
@@ -223,7 +224,10 @@ fn the_page_shows_every_metric() {
         assert!(text.contains(line), "{line} is not in\n{text}");
     }
     let never = r#"jackfield_cache_age_seconds{kind="definition"}"#;
-    assert!(!text.contains(never), "no list, no event: {text}");
+    assert!(
+        !text.contains(never),
+        "a cache without a list has no age: {text}"
+    );
     assert!(!text.contains(r#"state="multus""#), "{text}");
 }
 
@@ -256,7 +260,7 @@ fn calls_that_do_not_count_the_records_change_the_attachments_by_one() {
     assert_eq!(call("DEL", 0, &[]), 1.0, "the repeated DEL has no record");
 }
 
-/// The value of a series without labels.
+/// Returns the value of a series without labels.
 fn value(page: &str, series: &str) -> f64 {
     let mut lines = page.lines();
     let value = lines.find_map(|line| line.strip_prefix(series)?.strip_prefix(' '));

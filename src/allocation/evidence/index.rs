@@ -1,5 +1,5 @@
-//! A pod's devices by resource. Jackfield builds the index once. Without the index, it would search
-//! the whole answer of pod-resources for each resource.
+//! A pod's devices by resource. The index saves a search of the whole answer of pod-resources for
+//! each resource.
 
 use std::collections::{BTreeMap, HashMap};
 

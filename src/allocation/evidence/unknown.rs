@@ -8,7 +8,8 @@ use crate::bounded::NAMED;
 use crate::kubelet::PodDevices;
 
 impl Evidence<'_> {
-    /// Returns the verdict on a resource for which neither kubelet nor a driver has devices.
+    /// Returns the verdict on a resource of which neither kubelet nor a ResourceSlice reports a
+    /// device. `requested` is the number of devices that the pod requests.
     pub(super) fn no_device(&self, requested: u64) -> Verdict {
         let answer = self.pod_resources;
         let dynamic = || answer.into_iter().flat_map(PodDevices::dynamic);

@@ -596,7 +596,8 @@ fn a_network_gets_no_device_from_a_claim_for_another_resource() {
         others: 0,
     };
     assert_eq!(case.unknown(), others);
-    // A container can request a resource without devices, even if the pod has claims.
+    // The container requests `r`, of which the node has no devices. The devices of the pod's claims
+    // do not change that.
     case.pod.containers = vec![container("c", 1, false)];
     case.answer = Some(PodDevices {
         on_node: Some(Vec::new()),

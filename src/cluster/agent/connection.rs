@@ -76,7 +76,7 @@ pub(super) fn open(path: &Path, purpose: Purpose) -> Result<UnixStream, AgentPro
     Ok(stream)
 }
 
-/// Sends bytes without waiting, and a descriptor with the first byte.
+/// Sends bytes without waiting. Sends the descriptor, if there is one, with the first byte.
 pub(super) fn send_with(
     stream: &UnixStream,
     bytes: &[u8],

@@ -30,7 +30,8 @@ pub(super) fn receive(stream: &mut impl Read) -> Result<FromAgent, FrameError> {
                     || sent > MAX_FROM_AGENT + MOST_PARTS * PART
                     || definitions.len() == MOST_PARTS
                 {
-                    return Err(FrameError::Definitions(MOST_DEFINITIONS));
+                    let (most, limit) = (MOST_PARTS, MOST_DEFINITIONS);
+                    return Err(FrameError::Definitions { most, limit });
                 }
                 definitions.push(*part);
             }

@@ -265,7 +265,7 @@ fn the_definitions_before_an_answer_have_limits() {
         let received = reply::receive(&mut frames.as_slice());
         assert_eq!(received.is_ok(), is_received, "{} {count}", part.len());
         if let Err(error) = received {
-            assert!(matches!(error, FrameError::Definitions(_)), "{error}");
+            assert!(matches!(error, FrameError::Definitions { .. }), "{error}");
         }
     }
 }

@@ -164,8 +164,8 @@ async fn kubelet(
 }
 
 /// Returns the pod that the runtime names. Uses the cached pod of that name if its UID and node are
-/// right. Otherwise asks the API server, because the pod may be so new that the cache still has an
-/// earlier pod of that name.
+/// right. Otherwise asks the API server, because the pod may be so new that the cache lacks it or
+/// still has an earlier pod of that name.
 async fn identified(
     lookup: &impl Lookup,
     node: Option<&str>,

@@ -2,9 +2,9 @@
 //!
 //! A connection that a load balancer has dropped is silent. A watch without changes is silent too.
 //! Over HTTP/2, the client sends a PING, and only a live connection answers. HTTP/1.1 has no PING.
-//! So the client asks the API server to end each watch after a short time. A connection that is
-//! silent for longer counts as dead. If the API server's host is down, TCP keepalive ends the
-//! connection before that time.
+//! So over HTTP/1.1, the client asks the API server to end each watch after a short time, and a
+//! connection that is silent for longer counts as dead. If the API server's host is down, TCP
+//! keepalive ends the connection earlier.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -39,6 +39,10 @@ const NEW: Duration = Duration::from_secs(5);
 /// `WINDOW` is for one answer, `ALL_WINDOWS` for all answers on the connection together.
 const WINDOW: u32 = 256 << 10;
 const ALL_WINDOWS: u32 = 1 << 20;
+/// How many idle connections of HTTP/1.1 the client keeps, and the largest read buffer of each, in
+/// bytes. By default, the client would keep all idle connections for 90 s, with up to 400 KiB each.
+const MOST_IDLE: usize = 4;
+const BUFFER: usize = 64 << 10;
 
 /// The client of an API server. It can switch to new connections.
 pub(super) struct ApiClient {
@@ -150,6 +154,8 @@ fn client(config: &Config) -> Result<Client, CredentialsError> {
     let http = legacy::Client::builder(TokioExecutor::new())
         .timer(TokioTimer::new())
         .pool_timer(TokioTimer::new())
+        .pool_max_idle_per_host(MOST_IDLE)
+        .http1_max_buf_size(BUFFER)
         .http2_keep_alive_interval(PING_AFTER)
         .http2_keep_alive_timeout(PING_WITHIN)
         .http2_keep_alive_while_idle(true)

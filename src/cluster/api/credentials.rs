@@ -56,12 +56,12 @@ fn files(kubeconfig: &mut Kubeconfig) -> impl Iterator<Item = &mut String> {
 }
 
 /// Adds a header with the token to the configuration. Removes white space around the token. Reads
-/// the token's file once. When the API server refuses the token, the agent reads the file again.
+/// the token's file only once, so the caller must build a new configuration to use a newer token.
 ///
 /// # Errors
 /// When the token cannot be sent as a header, when its file cannot be read, or when the
-/// configuration names a program that supplies the token. Jackfield runs no such program, because a
-/// plugin's deadline leaves no time for one.
+/// configuration names a program that supplies the token. Jackfield runs no such program, because
+/// the program could use up the time of the CNI call.
 pub(super) fn with_token(mut config: Config) -> Result<Config, CredentialsError> {
     let user = &mut config.auth_info;
     if user.exec.is_some() || user.auth_provider.is_some() {

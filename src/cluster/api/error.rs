@@ -48,7 +48,7 @@ pub enum CredentialsError {
     /// The kubeconfig is not YAML of the expected shape.
     #[error("{}", one_line(.0))]
     Yaml(#[from] serde_norway::Error),
-    /// This file, which the kubeconfig names, cannot be read.
+    /// This file cannot be read: the service account's token, or a file that the kubeconfig names.
     #[error("{0}: {1}")]
     File(String, #[source] io::Error),
     /// The kubeconfig is invalid.
@@ -121,8 +121,8 @@ pub enum RequestError {
 impl From<kube::Error> for RequestError {
     fn from(error: kube::Error) -> RequestError {
         match error {
-            // A 404 for a missing object has details with the object's name. A 404 for a missing
-            // kind has no details.
+            // A 404 for a missing object has `details` with the object's name. A 404 for a missing
+            // kind has no `details`.
             kube::Error::Api(status) if status.code == 404 && status.details.is_none() => {
                 RequestError::NotServed
             }
@@ -202,8 +202,8 @@ impl ApiError {
         }
     }
 
-    /// Whether the cause is the server, the connection or the credentials. Any other request to the
-    /// API server would then fail too.
+    /// Whether the cause is the server, the connection or the credentials. Other requests to the
+    /// API server then probably fail too.
     pub fn is_general(&self) -> bool {
         match (self.code(), self.cause()) {
             (Some(code), _) => matches!(code, 401 | 429 | 500..=599),

@@ -1,4 +1,4 @@
-//! Pods on the wire, and the few fields that the agent keeps.
+//! Pods as JSON, from the API server or from a manifest, and the few fields that Jackfield uses.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ const CONTAINER: usize = 512;
 /// The memory that a request needs in addition to the name of its resource, in bytes.
 const REQUEST: usize = 64;
 
-/// A pod on the wire, with the fields of [`PodView`]. Other fields are skipped and need not be
+/// A pod as JSON, with the fields of [`PodView`]. Other fields are skipped and need not be
 /// valid.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct PodObject {
@@ -62,12 +62,12 @@ struct ContainerSpec {
 #[derive(Debug, Clone, Default, Deserialize)]
 struct Resources {
     requests: Option<BTreeMap<String, Value>>,
-    /// The limits of extended resources equal the requests. The agent reads the limits too, because
+    /// The limits of extended resources equal the requests. Jackfield reads the limits too, because
     /// a manifest may omit the requests.
     limits: Option<BTreeMap<String, Value>>,
 }
 
-/// The fields of a pod that the agent keeps.
+/// The fields of a pod that Jackfield uses.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PodView {
     /// The pod's UIDs.

@@ -22,8 +22,8 @@ use super::kinds::Objects;
 use super::{ApiError, CredentialsError};
 use crate::npwg::ObjectRef;
 
-/// The time limit of a request. A GET has [`body::PATIENCE`] more, because only a GET may have a
-/// second attempt.
+/// The time limit of a request. [`ApiServer::get`] allows [`body::PATIENCE`] more, because it may
+/// make a second attempt.
 const LIMIT: Duration = Duration::from_secs(10);
 
 /// The API group of definitions and IPAMClaims (NPWG 1.3 §3.1, §8.2.1).

@@ -1,8 +1,8 @@
 //! Sets up TLS connections to the API server from the credentials.
 //!
 //! This module replaces `ConfigExt::rustls_client_config` of the crate `kube`. That function would
-//! also pull in code for programs that supply credentials: a second YAML parser, JSONPath and
-//! regular expressions.
+//! also link the code for credential plugins, with a second YAML parser, JSONPath and regular
+//! expressions.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -22,9 +22,13 @@ pub enum FrameError {
         /// The limit, in bytes.
         limit: usize,
     },
-    /// An answer has more definitions than the agent looks up for one question, or its definitions
-    /// are larger than the plugin accepts. The number is the limit of their size, in bytes.
-    Definitions(usize),
+    /// The answer has too many definitions, or too long ones.
+    Definitions {
+        /// The most definitions of an answer.
+        most: usize,
+        /// The limit of the size of all definitions together, in bytes.
+        limit: usize,
+    },
     /// The JSON is not the expected message.
     Json(#[source] serde_json::Error),
 }
@@ -56,9 +60,10 @@ impl Problem for FrameError {
             Self::TooLarge { length, limit } => {
                 format!("a message has {length} bytes, but only {limit} are allowed")
             }
-            Self::Definitions(limit) => {
-                format!("the pod's definitions have more than {limit} bytes together")
-            }
+            Self::Definitions { most, limit } => format!(
+                "the pod has more than {most} definitions, or they have more than {limit} bytes \
+                 together"
+            ),
             Self::Json(source) => format!("a message cannot be read ({source})"),
         }
     }
@@ -67,7 +72,7 @@ impl Problem for FrameError {
         let remedy = match self {
             Self::Io(_) | Self::Foreign | Self::TooLarge { .. } => return None,
             Self::Version(_) => "use the same release of plugin and agent",
-            Self::Definitions(_) => "make them smaller or select fewer",
+            Self::Definitions { .. } => "make them smaller or select fewer",
             Self::Json(_) => "use the same release of plugin and agent",
         };
         Some(remedy.to_owned())
@@ -98,9 +103,9 @@ mod tests {
                 "a message has 8 bytes, but only 7 are allowed",
             ),
             (
-                FrameError::Definitions(7),
-                "the pod's definitions have more than 7 bytes together; make them smaller or \
-                 select fewer",
+                FrameError::Definitions { most: 2, limit: 7 },
+                "the pod has more than 2 definitions, or they have more than 7 bytes together; \
+                 make them smaller or select fewer",
             ),
         ] {
             assert_eq!(error.to_string(), line);

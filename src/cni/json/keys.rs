@@ -181,8 +181,9 @@ fn name<'t>(text: &'t str, quoted: &Range<usize>) -> Result<Cow<'t, str>, JsonEr
     }
 }
 
-/// Calls `found` for every key of a text, in one pass and without recursion. Reports only invalid
-/// keys, because `serde_json` also parses the text and reports all other errors.
+/// Calls `found` for every key of a text, in one pass and without recursion. Stops at an invalid
+/// key and at the first error of `found`. Does not report other syntax errors, because `serde_json`
+/// also parses the text and reports them.
 fn visit<'t>(
     text: &'t str,
     found: &mut dyn FnMut(&Key<'_, 't>) -> Result<(), JsonError>,

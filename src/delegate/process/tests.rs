@@ -17,7 +17,7 @@ fn without_pidfd(script: &str, time: Duration) -> (Ending, Vec<u8>) {
     (ended.ending, ended.stdout)
 }
 
-// Injects a fault: the kernel lacks pidfd_open, or a seccomp filter blocks it.
+// Injects a fault: the kernel lacks `pidfd_open`, or a seccomp filter blocks it.
 #[test]
 fn a_process_runs_on_a_kernel_without_pidfds() {
     let long = Duration::from_secs(20);

@@ -27,9 +27,9 @@ fn a_released_lock_leaves_no_file_behind() {
 fn a_call_waits_until_an_earlier_call_releases_the_lock() {
     let dir = tempfile::tempdir().unwrap();
     let first = Lock::take(dir.path(), &container(), soon()).unwrap();
-    // `take` asks `holds` about the process whose ID is in the lock file. `holds` must not be asked
-    // about this process. So the test replaces the ID with the ID of a child, which has inherited
-    // the lock.
+    // `take` asks `holds` whether the process whose ID is in the lock file has that file open. This
+    // process always has the file open, because `take` itself opens it. So the test replaces the ID
+    // with the ID of a child, which has inherited the lock.
     let mut child = Command::new("sleep").arg("5").spawn().unwrap();
     fs::write(&first.path, child.id().to_string()).unwrap();
     let error = Lock::take(dir.path(), &container(), soon()).unwrap_err();

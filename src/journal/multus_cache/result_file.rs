@@ -45,8 +45,9 @@ impl ResultFile {
         pairs.collect::<Vec<_>>().join(";")
     }
 
-    /// Sets the arguments and the result of the ADD. If this file has arguments, they replace the
-    /// arguments from Multus' own file, which lists the delegates of the container.
+    /// Sets `CNI_ARGS`, the capability arguments and the result of the ADD. If this file has
+    /// `CNI_ARGS` or capability arguments, they replace those from Multus' own file, which lists
+    /// the delegates of the container.
     pub(super) fn complete(self, cached: &mut CachedAttachment) {
         let args = self.args();
         if !args.is_empty() {

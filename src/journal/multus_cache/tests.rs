@@ -86,7 +86,7 @@ fn both_cache_files_together_describe_every_attachment() {
     assert_eq!(
         mac.get(),
         "\"02:00:00:00:0a:09\"",
-        "capabilityArgs in the result file replace macRequest"
+        "`capabilityArgs` in the result file replace `macRequest`"
     );
     assert_eq!(net1.result.as_ref().unwrap().ips.len(), 1);
 }
@@ -221,6 +221,6 @@ fn the_complete_form_of_a_configuration_list_takes_precedence() {
     assert_eq!(
         sandbox.attachments.len(),
         3,
-        "the result file also contains the configuration"
+        "the result file of `eth0` also contains the configuration"
     );
 }

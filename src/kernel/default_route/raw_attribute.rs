@@ -10,8 +10,8 @@ use thiserror::Error;
 /// An attribute that Jackfield stores without interpreting it. So Jackfield can restore a route
 /// with all its attributes, even attributes that a later kernel introduces.
 ///
-/// The JSON form is a string, `TYPE:HEX` (`8:0800020078050000`). The octets are in the byte order
-/// of the machine, as in the kernel's message.
+/// The JSON form is a string, `TYPE:HEX` (`8:0800020078050000`). The octets are those of the
+/// kernel's message, so a number such as a metric is in the byte order of the machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct RawAttribute {

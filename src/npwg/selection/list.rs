@@ -20,8 +20,8 @@ impl Selection {
     ///
     /// # Errors
     ///
-    /// [`SelectionError`] if the annotation is invalid by NPWG 1.3 §4.1.2.1 or exceeds a limit. The
-    /// error of a single network names the network and the key.
+    /// [`SelectionError`] if the annotation is invalid by NPWG 1.3 §4.1.2.1 or exceeds a limit. An
+    /// error in one network contains the network's position in the list.
     pub fn parse_list(
         annotation: &str,
         pod_namespace: &str,

@@ -118,7 +118,8 @@ fn roll_back(context: &Context<'_>, sandbox: &mut Sandbox, first: usize) -> Resu
 }
 
 /// Publishes the network-status of all attachments of the sandbox. Ignores differences that the
-/// verification finds, because CHECK reports them. Records other failures as notes.
+/// verification finds, because CHECK reports them. If an attachment cannot be verified, adds a note
+/// and publishes the status anyway.
 pub(super) fn publish(
     context: &Context<'_>,
     sandbox: &Sandbox,

@@ -11,9 +11,9 @@ use crate::operation::{Context, Note, Work};
 const MOST: usize = 8;
 
 /// Starts a process for each sandbox that the agent names in `answer`, up to [`MOST`]. Skips a
-/// sandbox whose lock is taken. After a failed change to the current annotation, skips the sandbox
-/// until the retry is due. If the agent does not know the attached sandboxes, sends the agent their
-/// list and asks again.
+/// sandbox whose lock is taken. Skips a sandbox whose last change failed until the retry is due,
+/// unless the annotation has changed since. If the agent does not know the attached sandboxes,
+/// sends the agent their list and asks again.
 pub(in crate::operation) fn begin(context: &Context<'_>, answer: &Answer) {
     let host = context.host;
     let listed = answer.wants_sandboxes.then(|| list(context)).flatten();

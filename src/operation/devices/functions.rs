@@ -1,6 +1,6 @@
 //! Checks that VFs have the settings that definitions and pods request. The physical functions
-//! report the actual settings. ADD asks each physical function once, after it has attached the last
-//! network. CHECK also asks each physical function once.
+//! report the actual settings. ADD and a change of a running pod ask each physical function once,
+//! after they have attached the last network. CHECK also asks each physical function once.
 
 use device_info::PciAddress;
 
@@ -14,11 +14,11 @@ use crate::verify::{Finding, HiddenFunction, IntendedFunction, Mismatch, Weight}
 
 /// Compares the settings that `attachments` request for their VFs with the settings that the
 /// physical functions report. Asks physical functions only if an attachment requests such settings.
-/// If the setting `verify` allows a finding, returns the finding as a warning.
+/// If the key `verify` of the node configuration allows a finding, returns it as a warning.
 ///
 /// # Errors
-/// [`Failure::Verification`] for the first attachment with findings that the setting `verify` does
-/// not allow. The kernel's error if the links of the host cannot be read.
+/// [`Failure::Verification`] for the first attachment with findings that the key `verify` does not
+/// allow. The kernel's error if the links of the host cannot be read.
 pub(in crate::operation) fn prove<'a>(
     context: &Context<'_>,
     attachments: impl Iterator<Item = &'a Attachment>,

@@ -1,5 +1,5 @@
-//! Finds orphans: virtual functions that no pod can use, because they are bound to a kernel driver
-//! but Jackfield cannot find their interface.
+//! Finds orphans: virtual functions that are bound to a kernel driver, that no pod on record has,
+//! and whose interface Jackfield cannot find.
 //!
 //! There are two causes: a process outside the network namespace of a deleted pod keeps that
 //! namespace open, or a driver failed to recreate the interface. The device plugin continues to

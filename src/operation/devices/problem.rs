@@ -56,8 +56,8 @@ pub(in crate::operation) enum DeviceProblem {
     /// A value in the configuration appears to name one device, but a plugin may select another
     /// device for this value.
     #[error(
-        "key {} is {:?}, which may lead to another device; write the address or the name of one \
-         device",
+        "key {} is {:?}, with which a plugin may take a device that jackfield has not checked; \
+         write the address or the name of one device",
         .0.key, .0.value
     )]
     Pattern(NamedInterface),
@@ -69,7 +69,7 @@ pub(in crate::operation) enum DeviceProblem {
     )]
     Uplink(NamedInterface, String),
     /// Jackfield cannot tell whether an interface in the configuration is an uplink of the node,
-    /// because the kernel did not answer.
+    /// because the kernel refused a request or did not answer.
     #[error(
         "key {key} names {value}, but jackfield cannot tell whether {value} is an uplink of this \
          node: {1}; try again",

@@ -17,7 +17,7 @@ const PER_SANDBOX: Duration = Duration::from_secs(50);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Which {
     /// Sandboxes without a network namespace, and sandboxes whose detachment failed and is still
-    /// owed. No pod uses these sandboxes, but they may still hold IP addresses and devices.
+    /// owed. These sandboxes may still hold IP addresses and devices.
     Gone,
     /// All sandboxes, including those of running pods.
     All,
@@ -83,8 +83,8 @@ fn retire_one(
     let Lookup::Found(sandbox) = context.host.journal.find(&key)? else {
         return Ok(());
     };
-    // If the detachment is owed, no pod uses the sandbox, because its DEL has failed or its ADD was
-    // rolled back.
+    // If the detachment is owed, an earlier call (for example a DEL) failed to detach the sandbox.
+    // Try again, even if the network namespace still exists.
     let is_owed = context.host.journal.owed(&key).is_some();
     if which == Which::Gone && !is_owed && has_netns(&sandbox.header)? {
         let pod = sandbox.header.pod.as_ref().map(ToString::to_string);

@@ -5,9 +5,10 @@
 //! ```text
 //! Multus' cache lists attachments ▶ these attachments
 //! otherwise                       ▶ the current cluster network, with the runtime's prevResult,
-//!                                   and networks that the pod selects:
+//!                                   and other networks that an ADD would attach now:
 //!                                     all, if the sandbox has a destroyed or damaged record, or
 //!                                     if the cache has only unreadable data of the sandbox;
+//!                                     none, if there is no sign that the sandbox is attached;
 //!                                     otherwise those whose interface is still in the pod
 //! ```
 

@@ -61,8 +61,8 @@ pub(super) fn judge(process: &Process, operation: Operation<'_>) -> Verdict {
     Verdict::Proceed
 }
 
-/// The container whose lock the process is about to release. A process removes the lock file before
-/// it unlocks the file.
+/// Returns the container whose lock the process is about to release. A process removes the lock
+/// file before it unlocks the file.
 fn released<'p>(process: &Process, operation: &Operation<'p>) -> Option<&'p str> {
     match *operation {
         Operation::Remove(path) if path.starts_with(process.sim.place.locks()) => {

@@ -53,7 +53,7 @@ impl History {
         }
     }
 
-    /// Keeps the files that an operation is about to replace or remove.
+    /// Keeps the versions of files before an operation changes them.
     pub(super) fn keep(&mut self, operation: &Operation<'_>) {
         if !self.is_kept {
             return;
@@ -110,8 +110,8 @@ impl History {
                 0 | 1 => (last.clone(), &versions[..0]),
                 _ => (versions[earlier].clone(), &versions[earlier..]),
             };
-            // Whether the file was absent at some time between `version` and `last`. `version` is
-            // then the record of an earlier ADD of the same container.
+            // Whether the file exists, but `version` or a version between it and `last` is absent.
+            // The power loss then destroys the record of the container's last ADD.
             let is_of_earlier = last != Version::Absent && later.contains(&Version::Absent);
             if let Version::Bytes(bytes) = &mut version
                 && choice % 2 == 1

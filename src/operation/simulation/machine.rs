@@ -30,7 +30,7 @@ pub(super) struct Process {
     pub(super) began: Duration,
     /// Whether the process is a GC.
     pub(super) is_gc: bool,
-    /// The number of steps after which the process is killed.
+    /// The number of steps after which the process is killed; `None` if only a power loss kills it.
     kill_after: Option<u32>,
     steps: Cell<u32>,
     is_dead: Cell<bool>,
@@ -84,12 +84,13 @@ impl Process {
         self.is_dead.get()
     }
 
-    /// Whether this process may be killed. Its delegates may then outlive it.
+    /// Whether this process is to be killed after some steps, unless it ends earlier. Its delegates
+    /// may outlive it.
     pub(super) fn is_doomed(&self) -> bool {
         self.kill_after.is_some()
     }
 
-    /// Lets other processes run. May then kill this process.
+    /// Lets other processes run. Unwinds the thread if this process is killed at this step.
     pub(super) fn step(&self, what: u64) {
         if self.is_dead.get() {
             return;

@@ -205,6 +205,7 @@ pub(super) fn judge(process: &Process, operation: &Operation<'_>) -> Option<Verd
             let (locks, found) = (place.locks(), file.metadata().ok()?);
             let is = |path: &Path| fs::metadata(path).is_ok_and(|it| it.ino() == found.ino());
             let is_broken = match mutant {
+                // Only the locks of sandboxes are on files. The other locks are on directories.
                 Mutant::FreeLock => !found.is_dir(),
                 Mutant::FreeTurn => is(&locks),
                 Mutant::FreeChanges => is(&locks.join("changes")) || is(&locks.join("gc")),

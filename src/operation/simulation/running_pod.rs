@@ -56,7 +56,7 @@ impl Life<'_> {
         }
     }
 
-    /// May simulate that something other than Jackfield changes the pod's network.
+    /// Sometimes simulates that something other than Jackfield changes the pod's network.
     fn disturb(&self, container: &str, netns: &str) {
         if !self.chance(self.sim.conditions.disturbances) {
             return;

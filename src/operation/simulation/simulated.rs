@@ -24,7 +24,7 @@ pub(super) struct Simulation {
     pub(super) scheduler: Arc<Scheduler>,
     pub(super) place: Arc<Place>,
     pub(super) conditions: Conditions,
-    /// The rule of the journal or the lock that this simulation breaks on purpose.
+    /// The rule that this simulation breaks on purpose.
     pub(super) mutant: Option<Mutant>,
     pub(super) is_verbose: bool,
     pub(super) origin: Instant,

@@ -146,7 +146,8 @@ fn each_configuration_problem_has_a_message_of_one_line() {
                 claim: "pods/c".parse().unwrap(),
                 count: 257,
             },
-            "IPAMClaim pods/c: status.ips has 257 addresses; 256 are allowed",
+            "IPAMClaim pods/c: status.ips has 257 addresses; 256 are allowed; name a claim with \
+             fewer addresses",
         ),
         (
             ConfigurationProblem::ClaimNotFound("IPAMClaim pods/c does not exist".to_owned()),

@@ -38,7 +38,7 @@ fn a_policy_refuses_a_type_that_is_not_a_string() {
         assert_eq!(
             check(&[], Vec::new(), hidden),
             Ok(()),
-            "without a policy, only the plugin checks its type"
+            "a rule without `types` checks no type"
         );
     }
 }

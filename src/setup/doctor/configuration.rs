@@ -37,7 +37,7 @@ pub(super) struct UsableConfiguration {
 }
 
 /// Reads the configuration. If the configuration is missing or invalid, reports that and returns a
-/// request with paths alone. With it, `doctor` can still run all checks but that of the programs.
+/// request with paths alone. `doctor` then runs all checks except the check of the programs.
 /// The paths come from the first of these sources that gives a valid request: the copy of the
 /// installed configuration beside the manifest, the invalid configuration itself, the defaults.
 pub(super) fn read(options: &Options, mut findings: Findings<'_>) -> Option<UsableConfiguration> {

@@ -55,8 +55,8 @@ impl fmt::Display for Check {
     }
 }
 
-/// The maximum number of findings per check, because a cluster may have thousands of unreadable
-/// definitions.
+/// The maximum number of findings per check, without the finding that others are omitted. The
+/// number is limited, because a cluster may have thousands of unreadable definitions.
 const MOST: usize = 1000;
 
 /// A problem that a check found.

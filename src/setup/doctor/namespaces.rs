@@ -34,7 +34,8 @@ pub(super) fn look(paths: &HostPaths, records: &[Surveyed], findings: &mut Findi
     let lost = lost.map(|netns| format!("{} ({})", netns.name, netns.interfaces.join(", ")));
     let lost: Vec<String> = lost.collect();
     if !lost.is_empty() {
-        let remedy = "recreate their pods, and keep the journal's directory";
+        let remedy =
+            "recreate their pods, and do not delete the directory of the journal (journalDir)";
         let problem = format!(
             "{} network namespaces of pods have interfaces and no record, so the journal was lost \
              or another program attached them: {}",

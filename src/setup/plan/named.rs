@@ -1,5 +1,5 @@
-//! The cluster network that a configuration names. A configuration that names no cluster network
-//! uses the first network of the directory.
+//! Reads and checks the cluster network that a configuration of Jackfield names, in
+//! `clusterNetwork` or in `delegates`.
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +15,7 @@ use crate::setup::{HostPaths, NAME, SetupError};
 /// directory that this process cannot see.
 ///
 /// # Errors
-/// [`NoNetwork::Named`] if the file contains no usable network. With this file, every pod would
+/// [`NoNetwork::Named`] if the file is missing or contains no usable network. Every pod would then
 /// fail.
 pub(super) fn network(
     conf: &OurConf,

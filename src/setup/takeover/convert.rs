@@ -160,8 +160,8 @@ fn named(ours: &RawObject) -> Option<String> {
 }
 
 /// Removes `clusterNetwork` if it names the first network of the runtime's directory. Without the
-/// key, Jackfield uses whichever network is first, as Multus does. Keeps the key if the cluster
-/// network's file is not in the runtime's directory.
+/// key, Jackfield uses whichever network is first, as Multus does. Keeps the key if
+/// `cluster_conf_dir` is another directory, where Jackfield looks for the first network instead.
 fn follow(ours: &mut RawObject, runtime: &Directory, paths: &HostPaths) {
     let named = named(ours);
     let Ok((first, _)) = runtime.cluster_network() else {

@@ -1,5 +1,5 @@
-//! The kinds of findings. Each message contains a remedy. If the finding has values, the message
-//! also contains the expected and the found value.
+//! The kinds of findings. Each message contains a remedy. If a value differs, the message also
+//! contains the expected and the found value.
 
 use device_info::Guid;
 use ipnet::IpNet;

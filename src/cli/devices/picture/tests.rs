@@ -231,7 +231,8 @@ fn each_colour_has_one_meaning() {
     for color in ["#fee2e2", "#f3e8ff", "#dbeafe"] {
         seen.insert(color.to_owned(), free.matches(color).count());
     }
-    // Without users and orphans, only the legend can have these colours.
+    // Without users and orphans, the boxes of all devices are white. The legend has two coloured
+    // boxes: an orphan, and a device with a kernel driver in a pod.
     assert_eq!(seen["#fee2e2"], 1);
     assert_eq!(seen["#f3e8ff"], 0);
     assert_eq!(seen["#dbeafe"], 1);

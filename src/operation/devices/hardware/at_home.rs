@@ -51,7 +51,7 @@ impl Hardware<'_> {
         let address = match state {
             Some(state) if state.physical.is_some() => None,
             Some(state) => Some(state.device),
-            // The definition itself names the function, in `deviceID`.
+            // The definition itself may name a function, in `deviceID`.
             None if attachment.device.is_none() => {
                 let named = plugin.body().read::<String>("deviceID").ok().flatten();
                 named.and_then(|id| id.parse::<PciAddress>().ok())

@@ -122,13 +122,13 @@ fn uplinks(links: &mut dyn DeviceLinks) -> Result<Vec<(Link, String)>, KernelErr
 }
 
 impl Hardware<'_> {
-    /// Checks that no plugin of the attachment takes an uplink of the node. Examines the keys that
-    /// name an interface of the host. Reads nothing from the host if the attachment has no such
-    /// key.
+    /// Checks that no plugin of the attachment takes an uplink of the node. Examines only keys with
+    /// which a plugin takes an interface of the host. Reads nothing from the host if the attachment
+    /// has no such key.
     ///
     /// # Errors
-    /// - If a key names an uplink.
-    /// - If the value of a key may select a device other than the device that the value names.
+    /// - If such a key names an uplink.
+    /// - If its value may select a device other than the device that the value names.
     /// - If a macvlan in passthru mode has no master, and so takes the interface of the default
     ///   route.
     /// - If the attachment names too many interfaces.

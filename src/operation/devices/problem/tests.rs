@@ -126,8 +126,8 @@ fn each_problem_in_a_definition_has_its_own_message() {
                 key: key(),
                 value: "eth*".to_owned(),
             }),
-            "key master is \"eth*\", which may lead to another device; write the address or the \
-             name of one device",
+            "key master is \"eth*\", with which a plugin may take a device that jackfield has not \
+             checked; write the address or the name of one device",
         ),
         (
             DeviceProblem::Uplink(

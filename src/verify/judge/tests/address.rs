@@ -53,13 +53,13 @@ fn ips_in_the_result_must_be_on_the_interface() {
         let expected = [(Answered, "10.1.1.9/24 was returned")];
         expect(&asked, &seen(), &expected[..findings]);
     }
-    // If the pod requested an address and the delegate returned it, but it is missing, there is
-    // only one finding.
+    // The pod requested an address, the delegate returned it, and the interface lacks it. This
+    // causes only one finding.
     let both = Asked::ips(&["10.1.1.9"])
         .answered(&answer("", r#"{"interface":1,"address":"10.1.1.9/24"}"#));
     expect(&both, &seen(), &[(Demanded, "10.1.1.9 was requested")]);
-    // The request has no prefix, so the interface's address meets it. The result has a different
-    // prefix, so the address does not match the result.
+    // The request has no prefix, so the interface's address meets it. The prefix in the result is
+    // not the interface's prefix, so the address does not match the result.
     let prefix = Asked::ips(&["10.1.1.5"])
         .answered(&answer("", r#"{"interface":1,"address":"10.1.1.5/16"}"#));
     expect(&prefix, &seen(), &[(Answered, "10.1.1.5/16 was returned")]);

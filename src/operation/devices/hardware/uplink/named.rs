@@ -27,7 +27,7 @@ pub(super) fn named(attachment: &Attachment) -> Result<Vec<NamedInterface>, Reas
     let given = attachment.capability_args.iter();
     let inject = attachment.inject.iter().map(|(key, raw)| (&**key, &**raw));
     let device = attachment.device.as_ref();
-    // The device that kubelet allocated is checked separately (`Hardware::can_be_given`).
+    // Skip the PCI device that kubelet allocated, because `Hardware::can_be_given` checks it.
     let function = device.filter(|device| device.pci().is_some());
     for (key, raw) in given.chain(inject) {
         let text = format!("{{{}:{}}}", serde_json::json!(key), raw.get());
