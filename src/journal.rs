@@ -190,7 +190,7 @@ impl Journal {
 
     /// Removes the record of `key`, and then the markers of a failed detachment and of a failed
     /// change. The caller must have detached every attachment in the record. If the record cannot
-    /// be removed, the markers stay, so that a retry removes the record.
+    /// be removed, the markers stay. They cause a retry, which tries again to remove the record.
     ///
     /// # Errors
     /// Code 109 if the record exists and cannot be removed.

@@ -4,7 +4,7 @@
 //! ```text
 //! PodNetns::open(path) ──▶ Netlink::in_netns ──▶ PodLinks: links, addresses, default routes
 //!   checked, kept open      a socket in the netns  the traits that `verify` and `operation` use
-//!              Netlink::here ──▶ DeviceLinks: links of devices, VF settings of a PF
+//! Netlink::here or Netlink::in_netns ──▶ DeviceLinks: links of devices, VF settings of a PF
 //! ```
 //!
 //! No other module enters a namespace or uses rtnetlink. A netlink socket stays in the namespace in

@@ -33,7 +33,7 @@ pub(crate) use ask_machine;
 pub(crate) enum Operation<'a> {
     /// Opens or creates a file for writing.
     Open(&'a Path),
-    /// Writes bytes to an open file. The file may accept only the first of these bytes.
+    /// Writes bytes to an open file. A write may stop before the last byte.
     Write(&'a File, &'a [u8]),
     /// Renames a file. Replaces any file that already has the new name.
     Rename(&'a Path, &'a Path),

@@ -9,8 +9,7 @@ use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use thiserror::Error;
 
-/// Reads a regular file of at most `limit` bytes from a directory to which only the administrator
-/// can write.
+/// Reads a regular file of at most `limit` bytes from a directory to which only root can write.
 ///
 /// # Errors
 /// As [`open`]: for example, `NotFound` for a missing file. Also `InvalidData` if the file is
@@ -29,7 +28,7 @@ pub(crate) fn read_text(path: &Path, limit: u64) -> io::Result<String> {
 }
 
 /// Reads a regular file of at most `limit` bytes from a directory to which users other than root
-/// may write. Refuses a symlink in the last component of the path.
+/// can write. Refuses a symlink in the last component of the path.
 ///
 /// # Errors
 /// As [`read`], and `InvalidData` for a symlink.

@@ -212,7 +212,7 @@ mod tests {
             listed
         };
         shelf.put(name("a/w"), Some(0));
-        assert!(!shelf.is_synced(), "the object came from no list");
+        assert!(!shelf.is_synced(), "no list has arrived yet");
         shelf.replace(listed(&[("a/x", 1), ("a/y", 2)]));
         assert!(shelf.is_synced() && shelf.get(&name("a/w")).is_none());
         assert_eq!(shelf.get(&name("a/x")).as_deref(), Some(&1));

@@ -258,7 +258,10 @@ mod tests {
             read(&kept, &format!("n{number}"), whole("n", KEPT_TEXT), "1");
         }
         assert_eq!(kept.len(), fit);
-        assert!(kept.get(&object("n0")).is_some(), "n0 was just used");
+        assert!(
+            kept.get(&object("n0")).is_some(),
+            "the cache has n0, and `get` marks n0 as the most recently used"
+        );
         read(&kept, "one-more", whole("n", KEPT_TEXT), "1");
         assert_eq!(kept.len(), fit);
         assert!(kept.get(&object("n1")).is_none() && kept.get(&object("n0")).is_some());

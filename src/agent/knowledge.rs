@@ -24,8 +24,8 @@ use crate::npwg::{Dialect, ObjectRef};
 
 /// The limit of the memory for the definitions in all pending answers, in KiB.
 const ROOM: usize = 1024;
-/// How many definitions from the cache the agent may copy and send at the same time, each in a
-/// separate message, if they do not fit in [`ROOM`].
+/// How many definitions from the cache the agent copies at the same time to send them in separate
+/// messages. The agent sends a definition in a separate message if it does not fit in [`ROOM`].
 const COPIES: usize = 8;
 /// The default socket of kubelet's pod-resources API, used until a question names a socket.
 const KUBELET: &str = "/var/lib/kubelet/pod-resources/kubelet.sock";

@@ -27,8 +27,8 @@ pub(super) fn start(format: LogFormat) {
         LogFormat::Text => lines.with_ansi(false).boxed(),
         LogFormat::Json => lines.json().boxed(),
     };
-    // kube_client and kube_runtime would log every retry. The agent itself logs the retries that
-    // matter, and names the object of each.
+    // `kube_client` and `kube_runtime` would log every retry. The agent itself logs the retries
+    // that matter, with the object of the request.
     let filter = Targets::new()
         .with_default(Level::ERROR)
         .with_target("jackfield", Level::INFO)

@@ -3,9 +3,9 @@
 //!
 //! The NetworkAttachmentDefinitions (definitions) in all pending answers share a limited amount of
 //! memory (`ROOM` in `knowledge.rs`). If a definition does not fit, the agent sends it in a
-//! separate message before the answer. Separate messages need memory too. The agent therefore
-//! copies at most `COPIES` definitions from its cache at the same time, and reads definitions
-//! outside its cache one by one.
+//! separate message before the answer. A plugin that does not accept separate messages gets an
+//! error. Separate messages need memory too. The agent therefore copies at most `COPIES`
+//! definitions from its cache at the same time, and reads definitions outside its cache one by one.
 
 use std::cell::{Cell, RefCell};
 use std::path::Path;
@@ -68,9 +68,8 @@ impl<'a, 's> QuestionLookups<'a, 's> {
         true
     }
 
-    /// Sends a definition from the cache in a separate message. Does not wait while another
-    /// question is in `read_and_send`, so that a pod with long definitions does not delay other
-    /// pods.
+    /// Sends a definition from the cache in a separate message. Waits for a permit of `copies`, but
+    /// not for the permit `turn`, which `read_and_send` may hold for long.
     async fn send_cached(
         &self,
         object: &ObjectRef,
@@ -129,8 +128,8 @@ impl Lookup for QuestionLookups<'_, '_> {
         let turn = self.knowledge.pod_turns.acquire().await;
         let fetched = self.knowledge.current_pod(namespace, name).await;
         if matches!(&fetched, Ok(Some(view)) if view.is_long()) {
-            // The answer contains the annotations of the long pod, so keep the permit until the
-            // agent has sent the answer.
+            // The permit limits the memory for pods. The answer contains the long annotations of
+            // this pod, so keep the permit until the agent has sent the answer.
             self.taken.borrow_mut().extend(turn);
         }
         fetched

@@ -23,7 +23,7 @@ pub(crate) use exposition::Exposition;
 use labels::{Counters, Gauges, Labels, MOST, label};
 use process::Process;
 
-/// The agent's counters and gauges.
+/// The metrics of the agent.
 #[derive(Debug)]
 pub(super) struct Metrics {
     registry: Registry,
@@ -66,8 +66,8 @@ impl Metrics {
         );
         // 50 µs to 1.6 s.
         let answer_times = Histogram::new(exponential_buckets(0.000_05, 2.0, 16));
-        // 0.125 s to 17 minutes. A change usually starts only at the next STATUS, and the retry of
-        // a failed change may wait for 5 minutes.
+        // 0.125 s to 17 minutes. A change of networks usually starts only at the next STATUS. If
+        // it fails, each retry may wait for 5 minutes.
         let changes = Histogram::new(exponential_buckets(0.125, 2.0, 14));
         Metrics {
             questions: add(ours, "questions", "Questions that the plugin asked"),
@@ -188,7 +188,7 @@ impl Metrics {
             && !figures.networks.is_empty()
             && self.attachments.get() > 0
         {
-            // A DEL without networks found no record.
+            // A DEL that finds no record detaches no network, and does not change the number.
             self.attachments.dec();
         }
     }

@@ -28,8 +28,8 @@ type Order = (bool, String);
 pub(super) struct OwedByPod {
     owed: OwedWrites,
     pods: RefCell<BTreeMap<PodName, BTreeSet<Order>>>,
-    /// The names of all files that the agent has read, including unreadable files and files of a
-    /// different release.
+    /// The names of all files that the agent has tried to read. Some of them are unreadable or have
+    /// the format of a different release.
     files_read: RefCell<HashSet<String>>,
     /// Publications that plugins could not write to disk. They are lost when the agent ends.
     in_memory: RefCell<BTreeMap<PodName, PublicationInMemory>>,
@@ -170,7 +170,8 @@ impl OwedByPod {
             // If a file is missing, a plugin has merged the file's publication into a newer file,
             // or the DEL of a static pod has removed the file.
             let Some(write) = write.unwrap_or_else(|_| {
-                // Keep the file, because this publication lacks its content.
+                // This file cannot be read, so the publication lacks its content. Therefore
+                // `made` must not remove the file.
                 files.retain(|(_, file)| file != name);
                 None
             }) else {

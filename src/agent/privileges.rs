@@ -8,7 +8,8 @@ use super::PrivilegeError;
 /// Removes every capability from every capability set that the process may change. The process
 /// cannot regain the capabilities.
 ///
-/// Each thread has its own capabilities, so the caller must not have started another thread.
+/// Each thread has its own capabilities, and this function changes only those of the calling
+/// thread. The caller must therefore not have started another thread.
 ///
 /// # Errors
 /// If `no_new_privs` cannot be set, if a capability set cannot be read or changed, or if the

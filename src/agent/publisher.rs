@@ -22,8 +22,8 @@ use crate::cluster::{OwedWrites, PodName, Publication};
 
 /// For how many pods the agent publishes writes at the same time.
 const AT_ONCE: usize = 4;
-/// The longest interval between scans of the directory. A plugin that dies after it wrote a file
-/// does not wake the agent. Only a scan finds this file.
+/// The longest interval between scans of the directory of owed writes. A plugin that dies after it
+/// wrote a file does not wake the agent, so the agent finds the file only in its next scan.
 const RESCAN: Duration = Duration::from_secs(15);
 /// The longest pause of all writes after the API server failed, unless the API server asks for a
 /// longer one.

@@ -1,6 +1,6 @@
 //! Syncs the records of the journal to disk, so that no call of the plugin waits for the disk.
 //!
-//! A slow disk would also delay the agent's answers, so a separate thread syncs the records. The
+//! A separate thread syncs the records, so that a slow disk does not delay the agent's answers. The
 //! plugin sends a descriptor of each record, because the DaemonSet does not mount the records into
 //! the agent's container.
 

@@ -167,8 +167,8 @@ impl PluginService {
             }
             patience = PATIENCE;
         }
-        // A plugin closes its connection after it has answered the runtime, so publishing does not
-        // delay the pod.
+        // Publish only after the end of the connection. A plugin closes its connection after it has
+        // answered the runtime, so publishing does not delay the pod.
         if owes {
             self.publisher.wake();
         }

@@ -180,8 +180,7 @@ mod tests {
         assert!(!shared.join("agent.sock").exists());
         on_runtime(async { drop(AgentSocket::bind(&empty.join("agent.sock")).await.unwrap()) });
         assert_eq!(mode(&empty), 0o700);
-        // Only root has access to a directory of mode 0700, so the directory may contain other
-        // files.
+        // `bind` need not change the mode 0700, so the directory may contain other files.
         fs::set_permissions(&shared, fs::Permissions::from_mode(0o700)).unwrap();
         on_runtime(async { drop(AgentSocket::bind(&shared.join("agent.sock")).await.unwrap()) });
     }

@@ -97,7 +97,8 @@ impl Checkpoint {
             ids.sort_by(|left, right| numeric(left, right));
             let all = devices.entry(entry.resource_name.clone()).or_default();
             for id in ids {
-                // kubelet reuses an init container's devices for later containers.
+                // Skip a device that is already in the list. kubelet reuses an init container's
+                // devices for later containers.
                 if listed.insert((&entry.resource_name, id)) {
                     all.push(id.clone());
                 }

@@ -37,7 +37,7 @@ pub(super) struct Evidence<'a> {
 /// The verdict on one resource.
 pub(super) struct Verdict {
     pub(super) supply: Supply,
-    /// Whether the supply is final, so that waiting cannot change it.
+    /// Whether the supply is final: a later verdict on the resource would be the same.
     pub(super) is_final: bool,
 }
 

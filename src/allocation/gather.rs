@@ -30,12 +30,14 @@ pub struct Sources<'a> {
     pub pod_resources: Option<&'a PodDevices>,
     /// The path of kubelet's checkpoint.
     pub checkpoint: &'a Path,
-    /// Whether the pod's annotations may name a device by `deviceID`. That device may be of any
-    /// resource, so [`gather`] then finds all devices of the pod.
+    /// Whether the pod's annotations may contain the key `deviceID`. The device that this key names
+    /// can be of any resource. If this field is true, [`gather`] therefore finds the pod's devices
+    /// of all resources.
     pub everything: bool,
     /// The time until which `gather` may wait for kubelet.
     pub until: Instant,
-    /// The time by which `gather` must have judged every resource.
+    /// The deadline of the call. The devices of a resource that `gather` judges after this time
+    /// count as unknown.
     pub deadline: Instant,
 }
 

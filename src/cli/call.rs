@@ -49,7 +49,7 @@ pub(super) fn request(
     Ok(request)
 }
 
-/// Runs a verb on this node with a deadline of `time`, and prints the notes that the verb
+/// Runs a verb on this node with the time limit `time`, and prints the notes that the verb
 /// collected.
 pub(super) fn run<T>(
     request: &Request,

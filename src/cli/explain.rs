@@ -119,7 +119,7 @@ fn verdict(problems: &[String], ignored: &[String]) -> Vec<String> {
     [heading.to_owned()].into_iter().chain(reasons).collect()
 }
 
-/// Lists what verification would check in the kernel.
+/// Lists the values of the plan that verification would compare with the kernel.
 fn proofs(attachment: &Attachment) -> impl Iterator<Item = String> {
     let requested = &attachment.requested;
     let ips = requested.ips.iter().map(|ip| format!("address {ip}"));

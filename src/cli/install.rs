@@ -72,7 +72,7 @@ pub(super) struct InstallArgs {
     /// Directory to which the cluster network writes its configuration [default: --conf-dir]
     #[arg(long, value_name = "DIR", value_parser = absolute())]
     cluster_conf_dir: Option<PathBuf>,
-    /// File with keys of the node configuration; install fills in a missing clusterNetwork
+    /// File with keys of the node configuration; if it has neither clusterNetwork nor delegates, install adds clusterNetwork
     #[arg(long, value_name = "FILE")]
     conf: Option<PathBuf>,
     /// How long to wait for the cluster network's configuration; no limit with --watch

@@ -67,7 +67,8 @@ pub(super) fn change(args: &WorkerArgs) -> Result<(), CommandError> {
 /// Moves this process into a new session, so that signals to the runtime's process group do not end
 /// this process. Then reads the node configuration from stdin.
 fn read_conf() -> Result<RawObject, RequestError> {
-    // This process is not a process group leader, so the call succeeds.
+    // `setsid` fails only for the leader of a process group. The plugin does not start this process
+    // as a leader.
     let _ = rustix::process::setsid();
     let stdin = read_stdin(io::stdin().lock())?;
     RawObject::parse_stdin(&stdin).map_err(RequestError::of_stdin)

@@ -50,13 +50,14 @@ pub struct Agent {
     socket: PathBuf,
     owed: OwedWrites,
     api: Option<Api>,
-    /// All connections. They stay open until [`Agent::close`] or the end of this process. Closing a
-    /// connection would also close the descriptors that the agent sent over it, and this can block:
-    /// a socket with SO_LINGER waits for its peer, and the kernel frees the blocks of a deleted
-    /// file one by one. When a process ends, the kernel does not wait for a socket with SO_LINGER,
-    /// but still frees the blocks of the deleted file. So the agent can delay the end of a call
-    /// that asks a question. This is no new risk, because the agent can also delay such a call by
-    /// not answering. A call that asks no question receives no descriptors.
+    /// All connections. They stay open until [`Agent::close`] or the end of this process. A
+    /// compromised agent can send descriptors over a connection for [`Purpose::Asking`]. Closing
+    /// the connection would also close descriptors that the plugin has not received. Closing a
+    /// descriptor can block: a socket with SO_LINGER waits for its peer, and the kernel frees the
+    /// blocks of a deleted file one by one. When a process ends, the kernel does not wait for a
+    /// socket with SO_LINGER, but still frees the blocks of the deleted file. So such an agent can
+    /// delay the end of a call. It can also delay the call by not answering, so the descriptors add
+    /// no new risk.
     opened: ManuallyDrop<RefCell<Vec<AgentConnection>>>,
     /// The connection over which the plugin sent its question. Reports at the end of the call use
     /// this connection too.
@@ -157,8 +158,8 @@ impl Agent {
         let send = |stream: &UnixStream| connection::send_with(stream, &frames, record());
         let is_sent = kept
             .is_some_and(|stream| stream.set_nonblocking(true).is_ok() && send(&stream).is_ok());
-        // Use a new connection if none is open, or if the agent was restarted since it answered.
-        // Messages that do not fit into the buffer of the new socket are lost.
+        // Use a new connection if none is open, or if the open one fails, for example because the
+        // agent was restarted. Messages that do not fit into the buffer of the new socket are lost.
         if !is_sent && let Ok(stream) = self.open(Purpose::Telling) {
             let _ = send(&stream);
         }
@@ -283,9 +284,10 @@ impl Cluster for Agent {
     }
 
     fn withdraw(&self, removal: &Publication) {
-        // A node with a kubeconfig may have no agent. Without an agent, drop the removal, so that
-        // the call does not wait for the API server. The status of the pod's ResourceClaim then
-        // lists the detached networks until the claim is deallocated.
+        // A node with a kubeconfig may have no agent, and then nothing would read the removal from
+        // disk. In this case drop the removal, because the call must not wait for the API server
+        // either. The status of the pod's ResourceClaim then lists the detached networks until the
+        // claim is deallocated.
         let has_agent = self.api.is_none() || self.open(Purpose::Telling).is_ok();
         if has_agent && self.owed.keep(removal).is_ok() {
             self.owes.set(true);

@@ -16,8 +16,8 @@ use crate::npwg::{Definition, ObjectRef, RESOURCE_NAME_ANNOTATION};
 use crate::request::{ClusterNetwork, NodeConfig};
 
 /// The most definitions that the catalog reads. The limit bounds the time of an ADD, because the
-/// catalog may have to search `confDir` for each definition. The agent does not look up more
-/// definitions for one ADD.
+/// catalog may have to search `confDir` for each definition. Jackfield does not look up more
+/// definitions for one question either.
 const MAX_DEFINITIONS: usize = 256;
 
 /// The longest name of a resource, in bytes.
@@ -64,8 +64,8 @@ pub enum NetworkError {
     Unknown(PathBuf),
     /// The definition's resource name is too long. The number is its length in bytes.
     #[error(
-        "NetworkAttachmentDefinition {0}: its annotation {RESOURCE_NAME_ANNOTATION} has {1} bytes; \
-         {LONGEST_RESOURCE} are allowed; write the resource's name"
+        "NetworkAttachmentDefinition {0}: its annotation {RESOURCE_NAME_ANNOTATION} has {1} bytes, \
+         but the name of a resource has at most {LONGEST_RESOURCE}; correct the annotation"
     )]
     LongResource(ObjectRef, usize),
     /// Neither the definition nor `confDir` has a configuration.
@@ -133,8 +133,7 @@ impl Catalog {
     }
 
     /// Returns the resources of the administrator's networks and of the `selected` networks,
-    /// without duplicates. Ignores all other definitions, because the agent's answer can contain
-    /// definitions that the question did not name.
+    /// without duplicates. Ignores all other definitions in the answer.
     pub fn resources(&self, selected: &[ObjectRef]) -> Vec<&str> {
         let selected: HashSet<&ObjectRef> = selected.iter().collect();
         let defaults = self.defaults.iter().map(|(_, found)| found);
@@ -202,8 +201,8 @@ impl Finder<'_> {
             Some((object, found))
         });
         match (defined, self.on_disk(name)?) {
-            // `defined` takes the configuration from disk if the definition has none, and adds the
-            // definition's resource.
+            // The method `defined` takes the configuration from disk if the definition has none.
+            // It also adds the definition's resource, which a file cannot name.
             (Some((object, definition)), on_disk)
                 if on_disk.is_none() || definition.config.is_none() =>
             {
@@ -312,7 +311,7 @@ mod tests {
             (
                 NetworkError::LongResource(object(), 300),
                 "NetworkAttachmentDefinition a/n: its annotation k8s.v1.cni.cncf.io/resourceName \
-                 has 300 bytes; 253 are allowed; write the resource's name",
+                 has 300 bytes, but the name of a resource has at most 253; correct the annotation",
             ),
             (
                 NetworkError::NoConfig(object(), "/c".into()),

@@ -94,7 +94,7 @@ pub enum AgentProblem {
     #[error("{0}")]
     Io(#[source] io::Error),
     /// This user, who is not root, listens on the socket.
-    #[error("it belongs to user {0}, not to root")]
+    #[error("user {0} listens on it, not root")]
     Untrusted(u32),
     /// A message cannot be sent or read.
     #[error("{}", .0.words())]

@@ -19,7 +19,8 @@ use super::manifests::Manifests;
 use super::{Answer, Census, Cluster, ClusterError, Pod, PodName, Publication, Question};
 use crate::npwg::{Definition, IpamClaim, ManifestError, ObjectRef};
 
-/// The annotation with the devices that kubelet would have allocated.
+/// The annotation of a pod that lists the pod's devices by resource. In a cluster, kubelet
+/// allocates these devices.
 const DEVICES: &str = "jackfield.io/devices";
 const DEFINITION: &str = "NetworkAttachmentDefinition";
 const CLAIM: &str = "IPAMClaim";

@@ -42,9 +42,9 @@ impl Identity {
 }
 
 /// Whether the annotations in `kubelets` mark the pod with this `uid` as static. Kubelet writes
-/// these annotations, and the runtime passes them to Jackfield. The API server never has the static
-/// pod itself, only its mirror pod. The annotations of an object in the API do not prove that a pod
-/// is static, because users can set them.
+/// these annotations, and the runtime passes them to Jackfield. Callers must not pass the
+/// annotations of an object in the API: users can set them, so they do not prove that a pod is
+/// static.
 pub fn is_static(uid: Option<&str>, kubelets: &BTreeMap<String, String>) -> bool {
     let source = kubelets.get(SOURCE).map(String::as_str);
     source.is_some_and(|source| source != "api")

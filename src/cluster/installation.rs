@@ -24,7 +24,7 @@ pub struct Installation {
 pub enum InstallationState {
     /// The binary and the configuration are installed.
     Installed,
-    /// The cluster network's configuration is missing.
+    /// The cluster network's configuration or the runtime's configuration directory is missing.
     NoNetwork,
     /// Multus attaches the node's pods. The installer does not take over.
     Multus,

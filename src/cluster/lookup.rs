@@ -11,7 +11,7 @@ use crate::npwg::{ManifestError, ObjectRef, ObjectRefError};
 
 /// A definition or a claim in an [`Answer`](super::Answer), or the reason why the object cannot be
 /// used, in one line. The reason is text, because the agent that answers may be from another
-/// release.
+/// release, which may have other reasons.
 pub type LookupResult<T> = Result<T, String>;
 
 /// Why a definition or a claim cannot be used.

@@ -86,10 +86,10 @@ pub(super) struct Manifests {
 }
 
 impl Manifests {
-    /// Reads all manifests of `folder`. Continues after a broken document.
+    /// Reads all manifests of `folder`. Continues after a file or document that cannot be read.
     ///
     /// # Errors
-    /// When the folder cannot be read, or cannot be read completely by `until`.
+    /// When the folder cannot be listed, or when `until` passes before all files are read.
     pub(super) fn read(folder: &Path, until: Instant) -> Result<Manifests, ClusterError> {
         let files = conf_dir::files_ending(folder, &["yaml", "yml", "json"]);
         let files = files.map_err(|error| ClusterError::Folder(folder.to_owned(), error))?;
@@ -136,8 +136,8 @@ impl Manifests {
         self.broken.push(Arc::new(broken));
     }
 
-    /// Adds a document, or the items of a `List`. Returns an error for each object whose metadata
-    /// is invalid.
+    /// Adds a document, or the items of a `List`. Skips objects without a `kind`. Returns an error
+    /// for each object whose metadata is invalid.
     fn add(&mut self, mut body: Value) -> Vec<DocumentError> {
         if let Some(Value::Array(items)) = body.get_mut("items").map(Value::take) {
             return items.into_iter().flat_map(|item| self.add(item)).collect();
@@ -168,7 +168,7 @@ impl Manifests {
     }
 }
 
-/// Splits a file into its documents. A line that consists of `---`, or begins with `---` and a
+/// Splits a file into its documents. A line that consists of `---`, or begins with `---` and white
 /// space, begins a new document, even inside a quoted text.
 fn documents(text: &str) -> Vec<&str> {
     let mut starts = vec![0];

@@ -146,7 +146,7 @@ impl OwedWrites {
     }
 
     /// Whether the directory was removed from the node while mounted into the agent's container.
-    /// The agent then does not see the plugin's new writes.
+    /// The plugin then creates a new directory, which the agent does not see.
     pub fn is_removed(&self) -> bool {
         fs::metadata(&self.dir).is_ok_and(|dir| dir.nlink() == 0)
     }

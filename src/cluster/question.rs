@@ -36,8 +36,8 @@ pub struct Question {
     /// Kubelet's socket (`podResourcesSocket`), for pods whose networks use devices; `None` if the
     /// call does not need the devices.
     pub kubelet: Option<PathBuf>,
-    /// Whether the answer must list the sandboxes whose attachments do not match the pod's current
-    /// `networks` annotation.
+    /// Whether the answer must list the sandboxes whose attachments do not match the current
+    /// `networks` annotation of their pod.
     pub differing: bool,
     /// Whether the plugin accepts definitions in separate messages before the answer.
     pub parts: bool,
@@ -61,7 +61,7 @@ pub struct Answer {
     /// The pod's devices according to kubelet. `None` if nothing has asked kubelet, for example
     /// because no network uses devices.
     pub kubelet: Option<PodDevices>,
-    /// The sandboxes whose attachments do not match the pod's current `networks` annotation.
+    /// The sandboxes whose attachments do not match the current `networks` annotation of their pod.
     #[serde(
         deserialize_with = "bounded::list::<_, _, 256>",
         skip_serializing_if = "Vec::is_empty"

@@ -3,7 +3,7 @@
 /// One error code: its name, its meaning and the remedy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Code {
-    /// The value of `code`.
+    /// The value of the key `code` in a CNI error.
     pub number: u32,
     /// A short name.
     pub name: &'static str,

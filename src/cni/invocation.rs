@@ -111,8 +111,8 @@ impl ValidAttachment {
 
     /// Reads the attachments from the configuration of a GC.
     ///
-    /// Returns `None` if the configuration has neither key. GC must then not remove anything. `null`
-    /// counts as an empty list, unless the other key has a list.
+    /// Returns `None` if the configuration has neither key. In that case, GC must not remove
+    /// anything. `null` counts as an empty list, unless the other key has a list.
     ///
     /// # Errors
     ///

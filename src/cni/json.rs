@@ -18,7 +18,7 @@ pub(crate) use raw_object::{Members, POD_ANNOTATIONS};
 /// How deep arrays and objects may nest. The JSON parsers of delegates accept this depth.
 pub const MAX_DEPTH: usize = 128;
 
-/// Checks that a text is not empty, is UTF-8 and nests no deeper than [`MAX_DEPTH`].
+/// Checks that a text is not blank, is UTF-8 and nests no deeper than [`MAX_DEPTH`].
 ///
 /// The check is a loop over the bytes, so deep input does not exhaust the stack.
 ///

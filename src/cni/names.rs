@@ -119,8 +119,8 @@ impl InterfaceName {
 
     /// The name of a numbered interface: `net1`, `net2`, … (NPWG 1.3 §4.2.1).
     ///
-    /// Does not check the name. The name is valid, because the prefix is short and the number is a
-    /// position in a list.
+    /// Does not check the name. The prefix and the number are short enough for a name of at most 15
+    /// bytes.
     pub(crate) fn numbered(prefix: &'static str, number: usize) -> Self {
         Self(format!("{prefix}{number}").into())
     }

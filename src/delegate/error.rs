@@ -55,8 +55,8 @@ pub enum DelegateError {
     Hung(Duration, LastLine),
     /// The plugin exceeded this time or the output limit, and Jackfield could not kill it.
     #[error(
-        "no answer within {0:?}, and it hangs in the kernel, so that it cannot be killed{1}; check \
-         the kernel's log, the node may need a reboot"
+        "hangs in the kernel after {0:?} and cannot be killed{1}; check the kernel's log, the node \
+         may need a reboot"
     )]
     Unkillable(Duration, LastLine),
     /// The plugin wrote too much to stdout. If the plugin was still running, Jackfield killed it.
@@ -124,8 +124,8 @@ fn signal_name(signal: i32) -> String {
     }
 }
 
-/// The last line that a failed plugin wrote. It usually names the cause. The runtime may drop the
-/// plugin's log. Then only the error message shows the line.
+/// The last line that a failed plugin wrote. It usually names the cause. Error messages quote the
+/// line, because the runtime may drop what the plugin wrote to stderr.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LastLine(Option<String>);
 

@@ -128,7 +128,8 @@ pub enum FindError {
     /// The binary is Jackfield.
     #[error("{0} is jackfield itself; name another plugin as the delegate")]
     Ours(PathBuf),
-    /// Every user may write this file or directory, so every user could run code as root.
+    /// Every user may write this file or directory. If Jackfield executed the plugin, every user
+    /// could run code as root.
     #[error(
         "{0} can be written by every user, so Jackfield does not execute the plugin; run \
          `chmod o-w {0}`"

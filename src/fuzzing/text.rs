@@ -50,7 +50,7 @@ pub(super) fn json(bytes: &[u8]) -> Option<()> {
 }
 
 /// Parses `CNI_ARGS`. Checks that writing and parsing the pairs again gives the same pairs. Also
-/// checks that each pair can be set and removed.
+/// checks that `get` returns each value that `set` accepts, and that a removed key is gone.
 fn cni_args(text: &str) -> Option<()> {
     let given = accepted(CniArgs::parse(text))?;
     assert_eq!(CniArgs::parse(&given.to_string()), Ok(given.clone()));

@@ -1,11 +1,11 @@
 //! Marks the sandboxes that Jackfield adopted from the cache of Multus.
 //!
 //! A sandbox that Multus attached has no record. Jackfield adopts the sandbox: it writes a complete
-//! record before it detaches the sandbox. If the DEL fails or is killed, Jackfield can then retry
-//! the DEL like any other DEL.
+//! record before it detaches the sandbox. If the DEL fails or is killed, the record allows
+//! Jackfield to retry the DEL.
 //!
 //! A DEL does not change the cache of Multus, so a marker shows that a sandbox in the cache was
-//! adopted. Without the marker, the next DEL of the runtime would adopt the sandbox again.
+//! adopted. Without the marker, another DEL for the same sandbox would adopt the sandbox again.
 //!
 //! ```text
 //! adopted/<container>@<ifname>      this sandbox was adopted from the cache of Multus

@@ -184,7 +184,7 @@ impl Journal {
         })
     }
 
-    /// Whether `what` is reserved for the sandbox `key`.
+    /// Whether the link of `what` points to the record of the sandbox `key`.
     ///
     /// # Errors
     /// Code 109 if the link cannot be read.
@@ -209,7 +209,7 @@ impl Journal {
         }
     }
 
-    /// Returns the file name of the record for which `what` is reserved.
+    /// Returns the file name of the record to which the link of `what` points.
     fn link_target(&self, what: &Exclusive) -> Result<Option<PathBuf>, JournalError> {
         let link = self.link(what);
         let target = found(disk::read_link(&link));

@@ -1,5 +1,5 @@
-//! Failed changes of the networks of running pods. Every failed change has a file, its marker.
-//! After a pause, a STATUS starts the retry.
+//! Failed changes of the networks of running pods. Each sandbox whose last change failed has a
+//! file, the marker of the failed change. After a pause, a STATUS starts the retry.
 
 use std::time::Duration;
 

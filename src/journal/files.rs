@@ -123,7 +123,7 @@ pub(super) fn replace(path: &Path, temporary: &Path, bytes: &[u8]) -> io::Result
     Ok(file)
 }
 
-/// Writes `bytes` in one system call.
+/// Writes `bytes` in one system call. If the file accepts only a part, returns `StorageFull`.
 pub(super) fn write(file: &File, bytes: &[u8]) -> io::Result<()> {
     match disk::write(file, bytes)? == bytes.len() {
         true => Ok(()),
@@ -131,8 +131,8 @@ pub(super) fn write(file: &File, bytes: &[u8]) -> io::Result<()> {
     }
 }
 
-/// Returns the temporary name of a small file. The temporary name begins with a period. No other
-/// name does, because the other names begin with a PCI address or a container ID. One temporary
+/// Returns the temporary name of a small file. The temporary name begins with a period. The name of
+/// a finished file does not, because it begins with a PCI address or a container ID. One temporary
 /// name for each file is enough, because no two processes write the same file at once: a writer
 /// holds the lock of its sandbox, and a device is reserved for one sandbox.
 fn unfinished(name: &str) -> String {

@@ -67,8 +67,9 @@ impl Sandbox {
         change.is_some_and(|it| index >= it.first_added || it.removed.contains(&index))
     }
 
-    /// Ends a change: removes the attachments that are detached or were never started. `networks`
-    /// is the digest of the annotation that the remaining attachments match.
+    /// Ends a change: removes the attachments that are detached or were never started, with their
+    /// routes and the states of their devices. `networks` is the digest of the annotation that the
+    /// remaining attachments match.
     #[must_use]
     pub fn end_change(mut self, networks: NetworksDigest) -> Sandbox {
         let (attachments, progress) = (self.header.attachments, self.progress);

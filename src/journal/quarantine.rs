@@ -17,8 +17,8 @@ use crate::private_dir;
 pub(super) const SETTLED: &str = ".detached";
 
 /// A damaged record that was moved to quarantine. A [`Survey`](super::survey::Survey) uses this
-/// type too, but moves nothing: in a survey, `path` is still in `sandboxes/`, and this error's
-/// message is wrong.
+/// type too, but moves nothing. In a survey, `path` is still in `sandboxes/`, so callers must not
+/// show this error's message, which says that the record was moved.
 #[derive(Debug, thiserror::Error)]
 #[error("a damaged record ({cause}) was moved to {}", path.display())]
 pub struct Damaged {

@@ -23,7 +23,7 @@ use crate::plan::Attachment;
 /// previous format, so that releases that know only the previous format can read the record.
 const FORMAT: u32 = 2;
 
-/// The first line of a record: the sandbox and every attachment that the ADD will attempt.
+/// The first line of a record: the sandbox and every intended attachment.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Header {
     /// The version of the record's format.

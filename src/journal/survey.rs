@@ -117,7 +117,7 @@ impl Journal {
     /// reuse the identity of a removed namespace, so the path on record must still lead to a
     /// namespace with this identity.
     pub fn containers_in(&self, netns_id: &str) -> Vec<ContainerId> {
-        // Some calls have no namespace, for example a pod's last DEL.
+        // A call may have no namespace, for example a DEL after the runtime removed the namespace.
         if netns_id.is_empty() {
             return Vec::new();
         }

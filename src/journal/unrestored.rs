@@ -5,9 +5,10 @@
 //! ```
 //!
 //! The next ADD or change of networks that gets such a device retries the restoration. If the
-//! device still has the MAC, GUID or VLAN of the previous pod after that, the ADD or change fails,
-//! except if the new pod or the network's definition sets that value anyway. If the ADD or change
-//! succeeds, the DEL of the new pod restores the device to the state in this file.
+//! device still has the MAC, GUID or VLAN of the previous pod after the retry, the ADD or change
+//! fails, unless the new pod's request replaces that MAC or GUID, or the network's definition
+//! replaces that MAC or VLAN. If the ADD or change succeeds, the DEL of the new pod restores the
+//! device to the state in this file.
 
 use device_info::PciAddress;
 use serde::{Deserialize, Serialize};
@@ -77,7 +78,7 @@ impl Journal {
 
     /// Removes the entry of a device that is restored or recreated.
     pub fn forget_unrestored(&self, address: PciAddress) {
-        // If this fails, the next ADD compares the file with the device again.
+        // If the removal fails, the next ADD compares the entry with the device again.
         let _ = disk::remove(&self.dir.join(FOLDER).join(address.to_string()));
     }
 

@@ -7,8 +7,8 @@ use super::KernelError;
 /// The capabilities that a process needs to enter and change another network namespace.
 ///
 /// The delegates need the same capabilities. Jackfield checks for them before it runs the first
-/// delegate of an ADD, or of a change to a running pod's networks. Without this check, the ADD or
-/// the change would fail halfway.
+/// delegate of an ADD, or of a change to a running pod's networks. If a capability is missing, an
+/// ADD or a change without this check would fail halfway.
 const NEEDED: [(Capability, &str); 2] = [
     (Capability::CAP_NET_ADMIN, "CAP_NET_ADMIN"),
     (Capability::CAP_SYS_ADMIN, "CAP_SYS_ADMIN"),

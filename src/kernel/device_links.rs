@@ -75,7 +75,8 @@ pub trait DeviceLinks {
 pub enum LinkChange {
     /// Sets the link up.
     Up,
-    /// Sets the link down. While a link is up, the kernel or the driver may refuse other changes.
+    /// Sets the link down. While a link is up, the kernel or the driver may refuse to change its
+    /// name, hardware address or MTU.
     Down,
     /// Renames the link.
     Name(String),

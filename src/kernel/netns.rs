@@ -164,9 +164,9 @@ impl PodNetns {
     /// Returns whether this is the calling thread's namespace. In the plugin, that is the host's
     /// namespace.
     ///
-    /// Callers refuse an ADD into the host's namespace, because the ADD would change the node's
-    /// addresses and routes. A runtime does not call CNI for a pod with `hostNetwork`, so such an
-    /// ADD is a mistake.
+    /// ADD refuses the host's namespace unless `CNI_NETNS_OVERRIDE` is set, because the ADD would
+    /// change the node's addresses and routes. A runtime does not call CNI for a pod with
+    /// `hostNetwork`, so such an ADD is usually a mistake.
     ///
     /// # Errors
     /// [`NetnsError::Unreadable`] if `/proc` is not mounted.

@@ -6,10 +6,10 @@ use super::KubeletError;
 use super::message;
 use crate::bounded;
 
-/// The most devices of a pod, counted separately for device plugins and DRA drivers. Jackfield's
-/// plugin drops further devices when it reads the agent's answer. Dropped devices of device plugins
-/// can still be used, because the plugin also reads them from kubelet's checkpoint. Dropped devices
-/// of DRA drivers cannot be used.
+/// The most devices of a pod, counted separately for device plugins and DRA drivers. Jackfield
+/// drops further devices when it reads the agent's answer. Dropped devices of device plugins can
+/// still be used, because Jackfield also reads them from kubelet's checkpoint. Dropped devices of
+/// DRA drivers cannot be used.
 const MOST_DEVICES: usize = 1024;
 /// The longest name of a resource, a driver, a pool or a device, in bytes.
 const LONGEST_NAME: usize = 253;

@@ -97,7 +97,7 @@ impl PodResources {
         match self.call::<_, GetResponse>(GET, &request, until).await {
             Ok(answer) => Ok(answer.pod_resources),
             Err(error) if error.is_not_found() => Ok(None),
-            // Kubernetes before 1.27 has no Get.
+            // Kubernetes before 1.27 has no `Get`. In later versions, `Get` can be disabled.
             Err(error) if error.is_not_offered() => {
                 let list: ListResponse = self.call(LIST, &(), until).await?;
                 let mut pods = list.pod_resources.into_iter();

@@ -33,8 +33,8 @@ pub struct Bandwidth {
 /// The smallest default burst in bits: 64 KiB, the size of the largest possible packet.
 const LEAST_BURST: u64 = 64 * 1024 * 8;
 
-/// The largest default burst in bits. Container runtimes pass this value as the burst of the
-/// cluster network.
+/// The largest default burst in bits: the burst that container runtimes pass for the cluster
+/// network.
 const MOST_BURST: u64 = i32::MAX as u64;
 
 /// The default burst in bits: a tenth of a second at the full rate, between [`LEAST_BURST`] and

@@ -94,7 +94,7 @@ impl From<RequestedIp> for String {
 /// A text that is not an IP address.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
-    "{0:?} is not an IP address; write one as 192.0.2.1 or 2001:db8::1, with /24 or /64 if the plugin needs it"
+    "{0:?} is not an IP address; write one as 192.0.2.1 or 2001:db8::1, with a prefix length such as /24 or /64 if the plugin needs one"
 )]
 pub struct RequestedIpError(String);
 

@@ -79,8 +79,8 @@ impl Attaching<'_> {
             stopwatch.attachment(&attachment.label, attached.is_ok());
             attached?;
         }
-        // Check the VFs of all attachments together, so that each physical function is asked only
-        // once. Its answer describes all of its VFs.
+        // Check the VFs of all attachments together, so that Jackfield asks the kernel only once
+        // for each physical function. The kernel's answer describes all VFs of a physical function.
         let warnings = functions::prove(self.context, prepared.attachments())?;
         self.warn(warnings);
         // Replace the default routes last, because each network may add default routes that must be
@@ -106,8 +106,8 @@ impl Attaching<'_> {
             // The runtime may have called other plugins before Jackfield. Pass on their result (CNI
             // 1.1.0 §2 ADD).
             true => self.previous.clone(),
-            // The plugins of the auxiliary chain (`auxiliaryCNIChainName`) expect the result of an
-            // earlier plugin, so pass an empty `prevResult`.
+            // The first plugin of the auxiliary chain (`auxiliaryCNIChainName`) expects a
+            // `prevResult`, although no plugin runs before it. So pass an empty `prevResult`.
             false => attachment.is_auxiliary.then(CniResult::default),
         };
         let (header, netns) = (&self.sandbox.header, Some(self.netns.path()));

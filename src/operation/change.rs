@@ -244,8 +244,8 @@ fn settle(
     }
     let unfinished = sandbox.unfinished();
     detach::detach_some(context, &mut sandbox, &unfinished, Detachment::Earlier)?;
-    // Release the devices and addresses of all detached attachments. An earlier attempt that
-    // detached only some attachments has not released anything.
+    // Release the devices and addresses of all pending attachments, not only of those in
+    // `unfinished`. An earlier attempt may have detached some of them without releasing anything.
     let attachments = sandbox.header.attachments.iter().enumerate();
     let ended = attachments.filter(|(index, _)| sandbox.is_pending(*index));
     let journal = &context.host.journal;

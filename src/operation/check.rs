@@ -22,9 +22,9 @@ use crate::verify::Masters;
 /// an unfinished change attaches or detaches. Returns the network-status of the attachments.
 ///
 /// # Errors
-/// The failure of the first attachment that fails its check. Another error if the sandbox has no
-/// usable record, if its ADD did not complete, if the network namespace cannot be used, or if the
-/// lock is not free in time.
+/// The failure of the first attachment that fails its check. Another error if the settings of a VF
+/// differ, if the sandbox has no usable record, if its ADD did not complete, if the network
+/// namespace cannot be used, or if the lock is not free in time.
 pub fn check(context: &Context<'_>) -> Result<Vec<StatusEntry>, Failure> {
     let call = &context.request.call;
     let key = context.key()?;

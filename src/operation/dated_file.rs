@@ -101,7 +101,7 @@ mod tests {
         assert!(dated.age().unwrap() > MINUTE);
         dated.date_now().unwrap();
         assert!(dated.age().unwrap() < MINUTE);
-        assert!(dated.remove() && !dated.remove(), "one call removes it");
+        assert!(dated.remove() && !dated.remove(), "it is removed once");
 
         let precious = base.path().join("precious");
         fs::write(&precious, "17 bytes of text.").unwrap();

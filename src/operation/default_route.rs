@@ -45,7 +45,8 @@ pub fn plan(
     Ok(RouteChange { removed, added })
 }
 
-/// Returns the default routes that were added since `change` and that `gateways` must also replace.
+/// Returns the default routes that further networks have added since `change`, and that `gateways`
+/// replace like the earlier default routes.
 ///
 /// # Errors
 /// If the routes cannot be read.
@@ -161,9 +162,9 @@ fn unless_final<T>(outcome: Result<T, KernelError>) -> Result<Option<T>, KernelE
 }
 
 /// Returns the results of all attachments, without the default routes that were replaced: "the
-/// default route and gateway will be cleared" (NPWG 1.3 §4.1.2.1.9). Also removes the gateways of
-/// addresses of the same families, except in the result of the attachment that has
-/// `default-route`.
+/// default route and gateway will be cleared" (NPWG 1.3 §4.1.2.1.9). Also removes the gateway of
+/// each address of a family whose default routes were replaced, except in the result of the
+/// attachment that has `default-route`.
 pub fn reflected(sandbox: &Sandbox) -> Vec<Option<CniResult>> {
     let results = sandbox.progress.iter().map(|it| it.result.clone());
     let mut results: Vec<Option<CniResult>> = results.collect();

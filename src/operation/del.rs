@@ -68,8 +68,9 @@ fn locked(context: &Context<'_>, key: &Key) -> Result<(), Failure> {
 
 /// Detaches a recorded sandbox. Waits for the cluster network first, as ADD does (NPWG 1.3 §6.1.2).
 fn recorded(context: &Context<'_>, key: &Key, sandbox: Sandbox) -> Result<(), Failure> {
-    // If the recorded namespace is gone, do not check the path from the runtime. A path such as
-    // `/proc/PID/ns/net` may now refer to the namespace of an unrelated process.
+    // If the recorded namespace is gone, do not check the path from the runtime. The process ID in
+    // a path such as `/proc/PID/ns/net` may now belong to a process in the node's namespace, and
+    // the check would refuse the DEL.
     if has_netns(&sandbox.header)? {
         refuse_own_netns(context)?;
     }

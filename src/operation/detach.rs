@@ -16,8 +16,8 @@ use crate::plan::Attachment;
 /// The reason for detaching a sandbox or some of its attachments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Detachment {
-    /// The runtime sent a DEL. Jackfield tries its `CNI_NETNS` before the recorded path of the
-    /// network namespace.
+    /// The runtime sent a DEL. Jackfield tries the `CNI_NETNS` of the DEL before the recorded path
+    /// of the network namespace.
     Runtime,
     /// The ADD or the change failed, and this call rolls it back.
     Unwinding,
@@ -40,7 +40,8 @@ pub fn detach(context: &Context<'_>, sandbox: Sandbox, why: Detachment) -> Resul
     if let Some(pod) = &sandbox.header.pod {
         context.host.cluster.sweep(pod);
     }
-    // An ADD that failed has published nothing, so nothing has to be removed.
+    // An incomplete ADD has not published the attachments in the status of the pod's
+    // ResourceClaims, so nothing has to be removed from that status.
     if sandbox.complete {
         network_status::leave_claims(context, &sandbox, &detached);
     }
@@ -92,7 +93,8 @@ pub(super) fn detach_some(
     let key = sandbox.header.key();
     let (detached, mut debts) = attempt(context, sandbox, indices, why);
     debts.extend(restore::restore(context, sandbox, &detached));
-    // A change that failed has published nothing, so nothing has to be removed.
+    // A failed change has not published its attachments in the status of the pod's ResourceClaims,
+    // so nothing has to be removed from that status.
     if why != Detachment::Unwinding {
         network_status::leave_claims(context, sandbox, &detached);
     }

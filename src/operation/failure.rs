@@ -120,10 +120,11 @@ pub enum Failure {
     /// The attachment in the kernel differs from what the pod requested or the delegate reported.
     #[error("{0}: {findings}", findings = joined(.1, ", "))]
     Verification(NetworkPlace, Vec<Finding>),
-    /// The device-info of a network's device cannot be published.
+    /// Jackfield cannot publish the device-info of a network's device: the file cannot be read, or
+    /// its content is wrong.
     #[error("{0}: {1}")]
     DeviceInfo(NetworkPlace, #[source] InfoFileError),
-    /// The device-info file of a network cannot be written or removed.
+    /// Jackfield cannot write or remove the device-info file that it passes to a network's plugins.
     #[error("{0}: {1}")]
     DeviceFile(NetworkPlace, #[source] Box<device_info::StoreError>),
     /// A device could not be restored.

@@ -23,7 +23,7 @@ use crate::cni::{ContainerId, InterfaceName, ValidAttachment};
 use crate::delegate::Ran;
 use crate::journal::{ChangesLock, Key, Lock, LockError, Lookup, MultusCache, Sandbox, Turn};
 
-/// How long to wait for the lock of a sandbox, or for the turn, while another process has it.
+/// How long to wait for the lock of a sandbox, or for the [`Turn`], while another process has it.
 const BUSY: Duration = Duration::from_secs(1);
 /// The minimum time for detaching one sandbox. If less time is left, GC leaves the sandbox to the
 /// next GC.

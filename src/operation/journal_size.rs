@@ -2,7 +2,7 @@
 //!
 //! The runtime waits until the process of a call ends, and the time to count the records grows with
 //! the pods on the node. So ADD and CHECK do not count the records, and at most one successful DEL
-//! in a minute does. A failed DEL, GC, STATUS and `jackfield reconcile` always count the records.
+//! in a minute does. GC, STATUS, `jackfield reconcile` and a DEL that fails always count them.
 //! Between two counts, the agent adjusts `jackfield_attachments` after each ADD and DEL that
 //! succeeds.
 
@@ -16,7 +16,7 @@ use crate::request::NodeConfig;
 
 /// The file whose modification time is the time of the last count.
 const COUNTED: &str = "counted";
-/// A DEL that succeeds counts only if the last count is older than this.
+/// A DEL that succeeds counts only if the last count is at least this old.
 const COUNT_EVERY: Duration = Duration::from_secs(60);
 
 /// Counts the records of the journal, if this call has to. No call counts them if Jackfield reads

@@ -86,8 +86,8 @@ impl Runner {
     }
 
     /// Runs a world. If `mutant` is given, the world breaks the rule of `mutant` on purpose. If
-    /// `favoured` is given, the world gets conditions in which breaking the rule of `favoured` would
-    /// have an effect.
+    /// `favoured` is given, the world gets conditions in which breaking the rule of `favoured`
+    /// would have an effect.
     fn run_in(
         &self,
         seed: u64,

@@ -1,10 +1,11 @@
 //! STATUS: reports whether an ADD could succeed now (CNI 1.1.0 §2 STATUS).
 //!
 //! STATUS checks what every ADD needs, such as the cluster network and its programs, and reports
-//! the first problem. By default, an absent agent does not fail STATUS. Otherwise kubelet would
-//! make the node NotReady and the cluster would evict every pod, including pods that do not need
-//! the agent. Only the ADD of a pod that needs the agent fails, with code 11. If `statusNeedsAgent`
-//! is set, STATUS fails if the agent has been absent for more than a minute.
+//! the first problem. By default, an absent agent does not fail STATUS. While STATUS fails, kubelet
+//! reports the node as NotReady, and after some minutes the cluster evicts the node's pods,
+//! including pods that do not need the agent. Without the agent, only the ADD of a pod that needs
+//! the agent fails, with code 11. If `statusNeedsAgent` is set, STATUS fails if the agent has been
+//! absent for more than a minute.
 
 use std::time::Duration;
 

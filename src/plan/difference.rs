@@ -114,7 +114,7 @@ fn match_all(selections: &[Selection], recorded: &[(usize, &Attachment)]) -> Vec
 }
 
 /// Whether the attachment was made for the requests of `selection`. The record of an older release
-/// contains only the requests that Jackfield verifies.
+/// contains only some of the requests, so only these are compared.
 fn carries_out(attachment: &Attachment, selection: &Selection) -> bool {
     if let Some(digest) = &attachment.selection {
         return *digest == selection.digest();

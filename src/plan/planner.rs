@@ -21,8 +21,9 @@ pub(super) struct Planner<'a> {
     /// The interface names that the pod requests.
     pub(super) requested: Vec<InterfaceName>,
     /// If the interface name with the number `position` is taken, the generated name gets at least
-    /// this number. For an ADD, this is the number of networks, not counting the auxiliary chain.
-    /// It is 0 until the planner has read a valid annotation of the pod.
+    /// this number. For an ADD, this is the number of the pod's networks, with the cluster network
+    /// and without the auxiliary chain. It is 0 until the planner has read a valid annotation of
+    /// the pod.
     pub(super) last: usize,
     /// The number of planned attachments that already exist and stay as they are. These come first
     /// in the plan.
@@ -169,8 +170,9 @@ impl<'a> Planner<'a> {
         Ok(attachment)
     }
 
-    /// Reads one more network. Refuses it if the deadline has passed, the configurations are too
-    /// large, or a plugin declares too many capabilities.
+    /// Reads one more network. Refuses the network if the deadline has passed, if its configuration
+    /// is invalid or makes the configurations together too large, or if a plugin declares too many
+    /// capabilities.
     fn read(&self, network: &Network) -> Result<KnownNetwork, Reason> {
         if clock::now() >= self.inputs.until {
             return Err(Reason::NoTime);

@@ -82,8 +82,8 @@ pub enum Reason {
     /// A check after planning found a missing program or an invalid configuration.
     #[error(transparent)]
     Network(SharedError),
-    /// A device or an interface of the host cannot be used, or the attachment's device-info file
-    /// cannot be named.
+    /// A device or an interface of the host cannot be used, or the name of a device-info file would
+    /// be invalid.
     #[error(transparent)]
     UnusableDevice(SharedError),
     /// The device-info file contradicts the device or cannot be trusted.
@@ -265,8 +265,9 @@ pub enum Restriction {
         /// The rule.
         rule: RuleName,
     },
-    /// A plugin's configuration contains another configuration, and Jackfield cannot read the other
-    /// configuration's `type`. The plugin's own JSON parser may be able to read this `type`.
+    /// A plugin's configuration contains another configuration whose `type` Jackfield cannot read.
+    /// The plugin's own JSON parser may be able to read this `type`, so the policy refuses the
+    /// network.
     #[error("plugin {plugin}: {error}")]
     UnreadableType {
         /// The plugin of the chain.
@@ -278,7 +279,7 @@ pub enum Restriction {
     /// nests them too deeply.
     #[error(
         "plugin {plugin} nests too many plugins, or nests them too deeply, for {rule} to check \
-         (plugins may nest {LEVELS} deep, lists {LISTS} deep); flatten it"
+         (plugins may nest {LEVELS} deep, lists {LISTS} deep); flatten its configuration"
     )]
     TooDeep {
         /// The plugin of the chain.
@@ -289,7 +290,7 @@ pub enum Restriction {
 }
 
 impl Reason {
-    /// The reason to refuse a network that was not found or cannot be used.
+    /// Returns the reason to refuse a network that was not found or cannot be used.
     pub fn not_found(error: &NetworkError, named_in: NamedIn) -> Reason {
         let report = SharedError::new(error.clone());
         let problem = match error {
@@ -301,7 +302,7 @@ impl Reason {
         problem.into()
     }
 
-    /// The CNI code (`docs/errors.md`).
+    /// Returns the code of the CNI error (`docs/errors.md`).
     pub fn code(&self) -> u32 {
         match self {
             Reason::Annotation { .. }

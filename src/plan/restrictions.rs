@@ -75,7 +75,8 @@ fn check_plugins(rule: &Rule, name: &RuleName, config: &NetworkConfig) -> Result
     if rule.types.is_empty() && rule.deny_keys.is_empty() {
         return Ok(());
     }
-    // A configuration with a single plugin has no list, so `check_plugin` checks all its keys.
+    // Check the keys beside `plugins`. A configuration that is not a list has no such keys: all its
+    // keys belong to its plugin, and `check_plugin` checks them.
     let list = RawObject::parse(config.raw().as_bytes()).unwrap_or_default();
     if !config.is_single()
         && let Some(key) = denied_key(&list, &rule.deny_keys)

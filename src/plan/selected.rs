@@ -7,8 +7,8 @@ use crate::cni::InterfaceName;
 use crate::npwg::{DEFAULT_NETWORK_ANNOTATION, NETWORKS_ANNOTATION, Selection, SelectionError};
 
 impl Planner<'_> {
-    /// Adds remarks on the effects of the default-network annotation, because its author may not
-    /// expect all of them.
+    /// Adds remarks on the effects of the default-network annotation that the author of the
+    /// annotation may not expect.
     pub(super) fn remark_on(&mut self, selection: &Selection) {
         let inputs = &self.inputs;
         let text = inputs.annotations.default_network.as_deref();
@@ -41,9 +41,10 @@ impl Planner<'_> {
         }
     }
 
-    /// Reads the pod's selections. Returns an empty list if the annotation is missing or invalid.
-    /// The planner calls this before further `delegates` and `defaultNetworks` get their interface
-    /// names, because the names that the pod requests take precedence.
+    /// Reads the pod's selections. Returns an empty list if the pod is unknown, or if the
+    /// annotation is missing or invalid. The planner calls this before further `delegates` and
+    /// `defaultNetworks` get their interface names, because the names that the pod requests take
+    /// precedence.
     pub(super) fn selections(&mut self) -> Vec<Selection> {
         let (Some(pod), Some(text)) = (self.inputs.pod, &self.inputs.annotations.networks) else {
             return Vec::new();
@@ -122,8 +123,8 @@ impl Planner<'_> {
         Ok(attachment)
     }
 
-    /// Ignores an invalid annotation with a warning (NPWG 1.3 §4.1.2.1), unless
-    /// `invalidAnnotation` is `fail`.
+    /// Adds a warning that an invalid annotation is ignored (NPWG 1.3 §4.1.2.1). If
+    /// `invalidAnnotation` is `fail`, adds a problem instead.
     fn invalid(&mut self, key: &'static str, error: SelectionError) {
         let warning = PlanWarning::IgnoredAnnotation { key, error };
         if self.inputs.config.fail_invalid_annotation {

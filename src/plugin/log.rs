@@ -62,7 +62,8 @@ static HAS_WARNED: AtomicBool = AtomicBool::new(false);
 #[error("it belongs to another user or has a second hard link")]
 struct ForeignFile;
 
-/// Appends a line with one write, so that the lines of several calls do not mix.
+/// Appends a line with one write, so that the lines of several calls do not mix. Starts a new file
+/// if the line would exceed the size limit.
 fn append(path: &Path, text: &str, rotation: Rotation) -> io::Result<()> {
     let open = || open_log(path);
     let mut file = open().or_else(|cause| match (cause.kind(), path.parent()) {

@@ -13,8 +13,8 @@ pub const RETRY: &str = "retry";
 pub const CHANGE: &str = "change";
 
 /// Starts the process and does not wait for it. The process inherits no stream of the runtime. The
-/// runtime reads the streams of a call until all writers have closed them, so it would otherwise
-/// wait for the process.
+/// runtime reads the streams of a call until all writers have closed them. A process that inherited
+/// a stream would therefore delay the end of the call.
 ///
 /// # Errors
 /// If the process cannot be started, or if the configuration cannot be written to its stdin.

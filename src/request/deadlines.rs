@@ -17,7 +17,7 @@ pub struct Deadlines {
     pub gc: Duration,
     /// STATUS.
     pub status: Duration,
-    /// One call of a plugin. After this time, Jackfield kills the plugin and all its children.
+    /// One call of a plugin. After this time, Jackfield kills the plugin and its descendants.
     pub delegate: Duration,
 }
 

@@ -151,7 +151,7 @@ pub enum Source {
 pub enum Strictness {
     /// The ADD fails and is rolled back. A CHECK fails.
     Strict,
-    /// The finding becomes an event.
+    /// An ADD creates an event. A CHECK only logs the difference.
     Warn,
     /// The difference is ignored.
     Off,

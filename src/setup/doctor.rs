@@ -8,9 +8,9 @@
 //!
 //! A finding of one check does not prevent the other checks, with two exceptions. If the
 //! configuration is missing or invalid, `doctor` skips `programs`, and the other checks use only
-//! the paths that `configuration::read` finds. If it finds no usable paths, or if `with_host`
-//! fails, for example because `/proc` is not mounted, `doctor` skips all checks after
-//! `installation`.
+//! the paths that `configuration::read` finds. If `configuration::read` finds no usable paths, or
+//! if `with_host` fails, for example because `/proc` is not mounted, `doctor` skips all checks
+//! after `installation`.
 
 mod cluster;
 mod configuration;

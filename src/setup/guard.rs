@@ -5,8 +5,8 @@
 //! guard accepts a list that still begins with Jackfield, and adopts the new name of the cluster
 //! network's file. It repairs every other change of the installed files.
 //!
-//! If a fourth repair within ten minutes would be necessary, the guard gives up. Otherwise the
-//! guard and another program could undo each other's changes forever.
+//! If a fourth repair within ten minutes would be necessary, the guard gives up. Without this
+//! limit, the guard and another program could undo each other's changes forever.
 
 use std::time::Duration;
 
@@ -183,8 +183,8 @@ fn installed_drift(paths: &HostPaths, installed: &Manifest) -> Result<Option<Dri
 /// Counts one repair in the manifest, so that the count survives a restart.
 ///
 /// # Errors
-/// [`SetupError::GivenUp`] if there have been too many repairs, and [`SetupError::Io`] if the
-/// manifest cannot be written.
+/// [`SetupError::GivenUp`] if there have already been [`REPAIRS`] repairs within ten minutes, and
+/// [`SetupError::Io`] if the manifest cannot be written.
 fn spend(
     paths: &HostPaths,
     mut installed: Manifest,

@@ -5,7 +5,8 @@
 //! ```
 //!
 //! The renames begin only after all files are written. If the runtime's first configuration is
-//! usable before the installation, it is usable at every moment, even if the installation fails.
+//! usable before the installation, the runtime has a usable first configuration at every moment,
+//! even if the installation fails.
 
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt;

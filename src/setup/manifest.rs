@@ -69,8 +69,8 @@ pub struct Manifest {
     /// The replaced files.
     #[serde(default)]
     pub replaced: Vec<ReplacedFile>,
-    /// When Jackfield was first installed, in seconds since the epoch; 0 if that release did not
-    /// store the time.
+    /// When Jackfield was first installed, in seconds since the epoch; 0 if the release that was
+    /// installed first did not store the time.
     #[serde(default)]
     pub installed: u64,
     /// The times of the repairs, in seconds since the epoch.
@@ -171,8 +171,9 @@ impl Manifest {
         }
     }
 
-    /// Whether the file at `here` is the installed binary. In a container, the path in the manifest
-    /// may not exist, or the same file may be at two paths.
+    /// Whether the file at `here` is the installed binary. `by_manifest` is the binary's path in
+    /// the manifest. If a file is at `by_manifest`, it must be the same file, possibly in another
+    /// mount. If none is there, the file at `here` must have the content of the installed binary.
     fn is_our_binary(&self, by_manifest: &Path, here: &Path) -> bool {
         use std::os::unix::fs::MetadataExt;
         let file = |path: &Path| path.metadata().ok().map(|it| (it.dev(), it.ino()));

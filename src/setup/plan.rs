@@ -151,7 +151,8 @@ pub(super) fn plan(
     let wanted = wanted(template, taken_over, directories);
     let follows = wanted.is_none() && manifest.is_some_and(|manifest| manifest.follows);
     let base = match (wanted, existing) {
-        // In a takeover, `wanted` already has the plugins that come after Multus in Multus' list.
+        // Keep the plugins that other programs appended to the existing configuration. In a
+        // takeover, `wanted` already has the plugins that come after Multus in Multus' list.
         (Some(wanted), Some(existing)) if directories.takes_over.is_none() => {
             wanted.followed_as(existing)
         }

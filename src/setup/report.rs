@@ -33,7 +33,8 @@ impl Report {
     }
 
     /// Records that the node had this state, for the reason `problem`, before this process started.
-    /// The same state with the same reason then does not count as news.
+    /// The same state with the same reason then does not count as news. Does nothing if the report
+    /// already has a state.
     pub(super) fn assume(&mut self, state: InstallationState, problem: &dyn Problem) {
         self.last
             .get_or_insert_with(|| (state, diagnostic::line(problem)));

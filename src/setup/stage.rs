@@ -2,11 +2,11 @@
 //!
 //! The installer stages all files first: it writes each file to the directory of its destination,
 //! under a name that no runtime reads, and syncs the file to disk. Then the installer renames the
-//! files, which needs no space. A staged file is in the directory of its destination, because
-//! containerd ignores the event for the new name of a renamed file. It reloads its configuration at
-//! the event for the old name, and gets that event only if the old name is in the same directory.
-//! The installer does not overwrite the binary, because the kernel refuses writes to a running
-//! program.
+//! files, which needs no space. A staged file is in the directory of its destination because of
+//! containerd, which watches its CNI directory. When a file is renamed, containerd ignores the
+//! event for the new name and reloads its configuration at the event for the old name. It gets that
+//! event only if the old name is in the CNI directory too. The installer does not overwrite the
+//! binary, because the kernel refuses writes to a running program.
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, Read};

@@ -28,8 +28,9 @@ const FIRST_PAUSE: Duration = Duration::from_secs(10);
 const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 /// How often the installer reads the directory and reports to the agent if nothing changes.
 const LOOK_EVERY: Duration = Duration::from_secs(30);
-/// The pause between a change and the next attempt. An attempt itself changes files. Without this
-/// pause, each attempt would cause the next attempt at once.
+/// The pause between a change of a file and the next attempt. If a failed attempt has itself
+/// written to the directory, its writes count as a change, and the next attempt follows after this
+/// pause.
 const SOON: Duration = Duration::from_secs(2);
 /// How often the installer polls a running attempt.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -122,15 +123,16 @@ enum MultusStanding {
     Ready,
 }
 
-/// Leaves Multus in place for this reason, without preparing a takeover.
+/// Returns the decision to leave Multus in place for this reason. The state is `Multus` and not
+/// `MigrationWaits`, because the installer does not intend to take over.
 fn stays(reason: impl Problem + 'static) -> MultusStanding {
     MultusStanding::Waits(InstallationState::Multus, Rc::new(reason))
 }
 
 /// Decides what to do on this node. Returns `None` if there is nothing to wait for. The installer
-/// then goes on. Without `--back`, `None` means that the node's network is not Multus. With
-/// `--back`, `None` means that Jackfield is installed, but the node has no configuration of Multus
-/// to return to.
+/// then goes on. Without `--back`, `None` means that the node's network is not Multus, or that
+/// Jackfield is already installed. With `--back`, `None` means that Jackfield is installed, but the
+/// node has no configuration of Multus to return to.
 fn of_multus(options: &Options, say: Say<'_>) -> Result<Option<MultusStanding>, SetupError> {
     let paths = &options.paths;
     let from = options.from_multus.as_ref();

@@ -1,15 +1,15 @@
 //! Takes over from Multus: converts Multus' configuration to Jackfield's keys, and installs the
-//! result if no pod would fail.
+//! result if no pod would fail, or with `--force`.
 //!
 //! ```text
-//! Multus' conf (+ its daemon's) ▶ Jackfield's ▶ rehearse every pod and definition of the node
+//! Multus' conf (+ its daemon's) ▶ Jackfield's ▶ rehearse every definition, and the node's pods
 //!   ▶ no pod would fail? install, and keep Multus' file for the way back
 //! ```
 //!
 //! A rehearsal prepares the ADD of a pod but runs no plugin.
 //!
-//! The administrator need not drain the node. Jackfield reads Multus' cache (key `cniDir`) to check
-//! and detach the pods that Multus attached.
+//! The administrator need not drain the node, because Jackfield can check and detach the pods that
+//! Multus attached. Jackfield reads their attachments from Multus' cache (key `cniDir`).
 
 mod convert;
 mod rehearsal;

@@ -28,11 +28,11 @@ use crate::regular_file::found;
 /// Uninstalls Jackfield.
 ///
 /// # Errors
-/// [`SetupError::StillAttached`] while pods that Jackfield attached still run, unless `force` is
-/// set. [`SetupError::DamagedRecords`], [`SetupError::InContainer`] and [`SetupError::NotDetached`]
-/// if sandboxes on record cannot be detached. Other errors of [`SetupError`], for example if
-/// another process is changing the installation, or if a file or the journal cannot be read or
-/// changed.
+/// Unless `force` is set, [`SetupError::StillAttached`] while pods that Jackfield attached still
+/// run, and [`SetupError::DamagedRecords`] if a record is damaged. [`SetupError::InContainer`] and
+/// [`SetupError::NotDetached`] if sandboxes on record cannot be detached. Other errors of
+/// [`SetupError`], for example if another process is changing the installation, or if a file or the
+/// journal cannot be read or changed.
 pub fn uninstall(
     paths: &HostPaths,
     cni_path: &str,
@@ -75,7 +75,8 @@ pub(super) fn give_back(
 ) -> Result<(), SetupError> {
     remove_conf(paths, manifest, say)?;
     let mut leaving = manifest.clone();
-    // `remove_conf` has handled the files in the runtime's directory, so the manifest drops them.
+    // `remove_conf` has restored the replaced files in the runtime's directory. A later uninstall
+    // must not restore them again.
     leaving
         .replaced
         .retain(|replaced| replaced.path.parent() != Some(&paths.conf_dir));
@@ -84,7 +85,8 @@ pub(super) fn give_back(
 }
 
 /// Restores the previous configuration, then removes Jackfield's configuration. Returns Jackfield's
-/// configuration in the form that the plugin reads on stdin; `None` if there is no copy of it.
+/// configuration in the form that the plugin reads on stdin; `None` if there is no copy of it
+/// beside the manifest.
 fn remove_conf(
     paths: &HostPaths,
     manifest: &Manifest,
@@ -111,7 +113,8 @@ fn remove_conf(
     let in_conf_dir = |path: &&PathBuf| path.parent() == Some(&paths.conf_dir);
     let replaced = manifest.replaced.iter().map(|kept| &kept.path);
     for path in replaced.filter(in_conf_dir) {
-        // Keep a file that another program has written since the installation.
+        // Keep a file that another program has written since the installation, unless the file
+        // refers to Jackfield.
         let current = runtime.kind_of(path.file_name().unwrap_or_default());
         let is_others = current.is_some_and(|kind| !matches!(kind, Kind::Ours(_)));
         if was_installed && is_others && !names_ours(paths, path) {
@@ -157,8 +160,8 @@ fn names_ours(paths: &HostPaths, path: &Path) -> bool {
     NAMES.iter().any(|name| text.contains(name)) || text.contains(&by_type)
 }
 
-/// Copies the cluster network's configuration into the runtime's directory. Without a network, the
-/// runtime could not even stop its pods. Does nothing in these cases:
+/// Copies the cluster network's configuration into the runtime's directory. Without a configuration
+/// in this directory, the runtime could not even stop its pods. Does nothing in these cases:
 /// - The cluster network itself writes to the runtime's directory.
 /// - Before the uninstall, the runtime's directory was empty.
 /// - Before the uninstall, the runtime's directory had a network besides Jackfield.

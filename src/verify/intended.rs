@@ -30,8 +30,10 @@ pub struct Intended<'a> {
 #[derive(Clone, Copy, Debug, Default)]
 pub enum Masters<'a> {
     /// Any interface. This applies right after the attachment's delegates have run for ADD, when
-    /// only these delegates can have enslaved the interface. It also applies when a change of
-    /// networks publishes the status, because that verification ignores differences.
+    /// only these delegates can have enslaved the interface. It also applies after a change of
+    /// networks, when Jackfield verifies all attachments of the pod to publish the
+    /// `network-status`. Jackfield ignores the differences that this verification finds, because
+    /// CHECK reports them.
     #[default]
     Any,
     /// Only these interfaces. This applies on CHECK. The list contains the interfaces of later
@@ -42,8 +44,8 @@ pub enum Masters<'a> {
 }
 
 impl<'a> Intended<'a> {
-    /// Returns the result's entry for this interface: the entry with the interface's name. If there
-    /// is none, returns the first entry in the sandbox.
+    /// Returns the result's entry for this interface: the entry in the sandbox that has the
+    /// interface's name. If there is none, returns the first entry in the sandbox.
     pub(super) fn interface(&self) -> Option<&'a Interface> {
         let result = self.answered?;
         let named = |interface: &&Interface| {
@@ -65,8 +67,8 @@ impl<'a> Intended<'a> {
             .flat_map(move |result| result.ips.iter().map(move |ip| (result, ip)))
             .filter(move |(result, ip)| {
                 let points_at = ip.interface.and_then(|index| result.interfaces.get(index));
-                // Without `ours`, the index names an interface of the host, whose addresses do not
-                // count.
+                // `ours` is `None` only if all interfaces in the result are on the host. Their
+                // addresses do not count.
                 points_at.is_none_or(|interface| {
                     interface.sandbox.is_some()
                         && ours.is_some_and(|ours| interface.name == ours.name)

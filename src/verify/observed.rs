@@ -14,9 +14,9 @@ pub struct Observed {
     pub link: Option<Link>,
     /// The IP addresses of the interface.
     pub addresses: Vec<Address>,
-    /// The name of the link that has enslaved the attachment's interface, such as a bridge or a bond.
-    /// If that link is not in the pod's namespace, only its index, as in `number 9`. `None` for a
-    /// VRF, because a VRF changes only routing. Always `None` with [`Masters::Any`].
+    /// The name of the link that has enslaved the attachment's interface, such as a bridge or a
+    /// bond. If that link is not in the pod's namespace, only its index, as in `number 9`. `None`
+    /// for a VRF, because a VRF changes only routing. Always `None` with [`Masters::Any`].
     pub master: Option<String>,
     /// The names of the device behind the interface. [`observe`] sets at most one name: the parent
     /// device that the kernel reports. A caller with access to sysfs replaces this list by the

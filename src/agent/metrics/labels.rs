@@ -14,7 +14,7 @@ use prometheus_client::metrics::gauge::Gauge;
 pub(super) const MOST: usize = 256;
 /// The longest value of a label, in bytes. The namespace and name of a definition fit.
 const LONGEST: usize = 320;
-/// The label value that all further values share.
+/// The label value that all values after the first [`MOST`] share.
 pub(super) const OTHER: &str = "other";
 
 /// The value of a label.

@@ -51,10 +51,11 @@ The agent's log has a line for each failed call, with pod, container, network an
   (leaving status and events for the agent) and `unwind` (rolling back a failed ADD).
 - `check` is a check of `jackfield doctor`.
 
-`jackfield_devices` counts the devices that kubelet's pod-resources API names. A scrape does not query kubelet. While a
-scraper is active, the agent queries kubelet in the background once a minute. The agent also queries kubelet after it
-has told a plugin about a pod's devices, but at most once a second. So the figures are at most one minute plus one
-scrape interval old. The first scrape may show no devices.
+`jackfield_devices` counts the devices that kubelet's pod-resources API names. A scrape shows the figures of the
+agent's last query to kubelet. If that query is more than a minute old, the scrape makes the agent query kubelet again
+in the background. So the figures are at most one minute plus one scrape interval old. After the agent has told a plugin
+about a pod's devices, the next scrape makes the agent query kubelet too, but at most once a second. The first scrape
+may show no devices.
 
 `jackfield doctor` sends the agent its number of findings for each check. The agent serves the numbers of the last run
 until the agent restarts. Before the first run, the page has no such numbers. If no agent listens during a run, the
@@ -101,7 +102,7 @@ The dashboard and the alerts need a Prometheus that scrapes the agents. The name
 
 By default the agent listens on the node's loopback only. Anyone who can reach the address can read the names of
 networks, resources and plugins. No NetworkPolicy protects the address, because the agent's pod uses the node's network.
-So open the port only if no untrusted host can reach your nodes:
+So open the port only if no untrusted host or pod can reach your nodes:
 
 ```sh
 helm upgrade --install --namespace kube-system jackfield deploy/chart --set agent.metrics=0.0.0.0:9321

@@ -28,9 +28,8 @@ pub(super) struct ObjectWatch<'a, T> {
 
 impl<T: Cacheable> ObjectWatch<'_, T> {
     /// Parses an object into the form that the cache keeps. If parsing fails, logs a warning and
-    /// returns `None`. The cache then lacks the object, so the agent reads it from the API server
-    /// when a question needs it. If the object is a pod and the agent still cannot parse it, the
-    /// plugin gets the error.
+    /// returns `None`. An object that is not in the cache is read from the API server when a
+    /// question needs it.
     fn kept(&self, object: &ObjectRef, text: &str, change: Change) -> Option<T> {
         let kept = (self.keep)(object, text, change);
         kept.unwrap_or_else(|cause| {

@@ -30,7 +30,8 @@ impl Evidence<'_> {
 
     /// Returns the verdict on `resource`, which the pod's manifest does not list, if kubelet's
     /// checkpoint cannot be used. The devices are then unknown. The pod-resources API cannot
-    /// replace the checkpoint, because it does not prove which pod a device belongs to.
+    /// replace the checkpoint: it names pods without their UIDs, so its answer may be about another
+    /// pod of the same name.
     ///
     /// There is one exception: the checkpoint is missing, and the manifest lists devices of other
     /// resources. The manifest then lists all devices of the pod, so the pod has none of
@@ -53,7 +54,7 @@ impl Evidence<'_> {
         }
     }
 
-    /// Returns the cause if the checkpoint has only `recorded` of the `requested` devices.
+    /// Returns the cause for a checkpoint that lists only `recorded` of the `requested` devices.
     pub(super) fn missing(
         &self,
         resource: &str,

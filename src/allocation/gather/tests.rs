@@ -605,7 +605,7 @@ fn a_network_gets_no_device_from_a_claim_for_another_resource() {
     });
     assert_eq!(case.supply(), Supply::NoDevices);
     case.pod.containers.clear();
-    // The pod still gets the device if it names the device by `deviceID`.
+    // The pod gets `gpu0` if it names this device by `deviceID`.
     case.answer = Some(dynamic(&[("gpu0", Some((None, Some("0000:09:00.0"))))]));
     case.everything = true;
     let allocation = case.allocation();

@@ -1,4 +1,5 @@
-//! Which pod has which device, for table rows and for boxes in the picture.
+//! Which pod has which device, for the table, the JSON document and the picture of
+//! `jackfield devices`.
 
 use device_info::Function;
 use serde::Serialize;

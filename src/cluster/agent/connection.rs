@@ -46,8 +46,8 @@ pub(super) struct DescriptorError;
 ///
 /// Refuses a symlink at `path`. The agent can write to the socket's directory, and a compromised
 /// agent could put a symlink there that leads to the socket of a different program on the host. The
-/// listener has to run as the same user as this process (root), because its answers decide which
-/// programs run.
+/// listener has to run as the same user as this process (root), because the listener's answers
+/// decide which programs run.
 pub(super) fn open(path: &Path, purpose: Purpose) -> Result<UnixStream, AgentProblem> {
     // `OpenOptions` would ignore O_PATH on musl, so this calls `open` directly.
     let flags = OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
@@ -62,8 +62,8 @@ pub(super) fn open(path: &Path, purpose: Purpose) -> Result<UnixStream, AgentPro
     match purpose {
         // The timeout also limits connecting, which waits while the agent's queue is full.
         Purpose::Asking(until) => stream.set_write_timeout(Some(left(until)?))?,
-        // Shut down reading before connecting, so that the agent cannot send descriptors that this
-        // process would have to close.
+        // Shut down reading before connecting, so that the agent cannot send descriptors. This
+        // process would have to close such descriptors when it ends, and closing them may block.
         Purpose::Telling => stream.shutdown(Shutdown::Read)?,
     }
     let itself = format!("/proc/self/fd/{}", named.as_raw_fd());

@@ -181,7 +181,7 @@ fn the_plugin_refuses_a_symlink_or_file_in_place_of_the_socket() {
 
 /// The fake agent sends the descriptor of a socket with `SO_LINGER`. If the plugin closed this
 /// descriptor, `close` would block for the linger time, even beyond the deadline of the call. So
-/// the plugin leaves the descriptor open.
+/// the plugin leaves the descriptor open until it exits. At the exit, the kernel does not linger.
 #[test]
 fn a_lingering_socket_from_the_agent_does_not_delay_the_call() {
     let dir = tempfile::tempdir().unwrap();
@@ -217,8 +217,8 @@ fn a_lingering_socket_from_the_agent_does_not_delay_the_call() {
     assert!(begun.elapsed() < Duration::from_secs(20));
 }
 
-/// If the agent could send descriptors, the kernel would close them at the end of the call, and
-/// that may take long.
+/// The call closes its connection without reading from it. If the connection contained descriptors,
+/// the kernel would close them at the same time, which may take long.
 #[test]
 fn an_agent_cannot_send_descriptors_to_a_call_that_only_reports() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,4 +1,5 @@
-//! Answers a question with objects from the API server and, in the agent, from the agent's cache.
+//! Answers a [`Question`] with objects from the API server and, in the agent, from the agent's
+//! cache.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -64,7 +65,7 @@ pub trait Lookup {
 /// # Errors
 /// - When the pod is bound to a different node.
 /// - When the pod does not exist or has a different UID, or when the request for the pod fails. For
-///   a static pod, none of these is an error, because its mirror pod may not exist.
+///   a static pod, none of these is an error. The answer then contains the question's annotations.
 /// - When the pod has more containers or device requests than an answer may contain. Requests for
 ///   devices that the pod's networks cannot use do not count, nor do containers without other
 ///   requests.

@@ -136,8 +136,9 @@ pub async fn publish_claims(
             ),
             Err(error) if error.code() == Some(404) || error.is_not_served() => {}
             // 409: another manager owns a field, or the claim was created again. 422: the claim
-            // changed after the agent read it. A retry would be wrong. The agent must not overwrite
-            // another manager's field, and a changed claim is probably no longer this pod's.
+            // changed after the agent read it. A retry would not help. The other manager keeps its
+            // field, because the agent does not force an apply. A changed claim is probably no
+            // longer this pod's.
             Err(error) if matches!(error.code(), Some(409 | 422)) => {
                 let pod = pod.to_string();
                 warn!(pod, phase = "publish", "the claim stays as it is: {error}");

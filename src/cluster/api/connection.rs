@@ -118,8 +118,8 @@ impl ApiClient {
         }
     }
 
-    /// Replaces the client with the spare client. Callers use this when requests of the client get
-    /// no answer.
+    /// Replaces the client with the spare client, if there is one. Callers use this when requests
+    /// of the client get no answer.
     pub(super) fn switch(&self) {
         if let Some((spare, _)) = self.spare.take() {
             *self.client.borrow_mut() = spare;
@@ -133,7 +133,8 @@ impl fmt::Debug for ApiClient {
     }
 }
 
-/// Builds a client like [`Client::try_from`], but with the settings above for connections.
+/// Builds a client like [`Client::try_from`], but with the settings above for connections. Refuses
+/// a configuration with a proxy.
 fn client(config: &Config) -> Result<Client, CredentialsError> {
     if let Some(proxy) = &config.proxy_url {
         return Err(CredentialsError::Proxy(proxy.to_string()));

@@ -15,7 +15,8 @@ use crate::diagnostic;
 
 /// The reason with which the API server refuses a field that is too long (Kubernetes API, Status).
 const FIELD_TOO_LONG: &str = "FieldValueTooLong";
-/// The longest time that the API server, or a proxy in front of it, can make the caller wait.
+/// The longest wait before a retry. The API server, or a proxy in front of it, may specify a longer
+/// one.
 const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(300);
 
 /// Why a request failed or could not be sent.
@@ -81,8 +82,9 @@ pub enum CredentialsError {
     /// `proxy-url` is set.
     #[error("proxy-url {0}: Jackfield sends no requests through a proxy")]
     Proxy(String),
-    /// The name of the caller cannot be sent in a header.
-    #[error("the node's name cannot be sent: {0}")]
+    /// The agent sends the name of its node to the API server in the header `User-Agent`. This name
+    /// contains a character that a header cannot contain.
+    #[error("the node's name cannot be sent in a header: {0}")]
     Caller(#[from] http::header::InvalidHeaderValue),
     /// The client cannot be built from the credentials.
     #[error("{}", one_line(.0))]

@@ -47,8 +47,8 @@ impl PageSize {
         }
     }
 
-    /// Returns the size of the next page after a page of `length` bytes. The next page should have
-    /// about half of `PAGE_BYTES`.
+    /// Returns the number of objects for the next page. The current page has `length` bytes. The
+    /// next page should have about half of `PAGE_BYTES`.
     fn after(self, length: usize) -> PageSize {
         PageSize((self.0 * (PAGE_BYTES / 2) / length.max(1)).clamp(1, MOST))
     }
@@ -90,8 +90,8 @@ impl<'a> Item<'a> {
 }
 
 impl ApiServer {
-    /// Reads a list until `take` returns false, and returns the resource version of the list. Keeps
-    /// only one page in memory at a time.
+    /// Reads a list, and passes each object to `take` until `take` returns false. Returns the
+    /// resource version of the list. Keeps only one page in memory at a time.
     ///
     /// # Errors
     /// [`ApiError`].

@@ -65,10 +65,10 @@ pub struct EventContext<'a> {
 /// has the pod.
 ///
 /// The patch tests the pod's UID and the annotation that it replaces. So the patch changes no other
-/// pod of that name, and overwrites no annotation that another client has changed in the meantime
-/// (NPWG 1.3 §5.1). The patch does not test the resource version, because kubelet writes other
-/// parts of the pod's status at the same time. If a test fails, this function reads the pod again
-/// and sends a new patch.
+/// pod of the same name, and overwrites no annotation that another client has changed in the
+/// meantime (NPWG 1.3 §5.1). The patch does not test the pod's resource version. Kubelet writes
+/// other parts of the pod's status at the same time, each write changes the resource version, and
+/// the test would fail. If a test fails, this function reads the pod again and sends a new patch.
 ///
 /// # Errors
 /// [`PublishError`]. A retry in the same period creates no duplicate events.
@@ -115,7 +115,8 @@ pub async fn publish(
                 events.push(Omission::RefusedStatus(error).event());
                 break view;
             }
-            // 422: a test failed. 409: another client wrote between the server's read and write.
+            // 422: a test failed. 409: another client changed the pod while the API server applied
+            // the patch.
             Err(error) if matches!(error.code(), Some(409 | 422)) && attempt < ATTEMPTS => {}
             Err(error) => return Err(PublishError::Status(error)),
         }
@@ -202,9 +203,9 @@ fn patch(view: &PodView, publication: &Publication) -> Option<Value> {
     ]))
 }
 
-/// Returns the body of an event. The name of the event depends on its object, its text and the
-/// period. The API server refuses an event whose name exists, so repeated ADDs create the same
-/// event only once per period.
+/// Returns the body of an event. The name of the event depends on the object in `about`, on the
+/// event's reason and message, and on the period. The API server refuses an event whose name
+/// exists, so repeated ADDs create the same event only once per period.
 fn event_body(about: EventTarget<'_>, event: &Event, occasion: EventContext<'_>) -> Value {
     let EventContext { node, period } = occasion;
     let identity = format!("{} {period} {} {}", about.uid, event.reason, event.message);

@@ -41,7 +41,7 @@ impl Problem for ClusterError {
                 let socket = socket.display();
                 match source {
                     AgentProblem::Untrusted(uid) => {
-                        format!("agentSocket {socket} belongs to user {uid}, not to root")
+                        format!("agentSocket {socket}: user {uid} listens on it, not root")
                     }
                     source if source.is_absence() => {
                         format!("the agent does not answer on {socket}: {source}")
@@ -172,7 +172,7 @@ mod tests {
             ),
             (
                 agent(AgentProblem::Untrusted(7)),
-                "agentSocket /run/agent.sock belongs to user 7, not to root; remove it and \
+                "agentSocket /run/agent.sock: user 7 listens on it, not root; remove it and \
                  restart the agent",
             ),
             (

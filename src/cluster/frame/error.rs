@@ -34,8 +34,7 @@ pub enum FrameError {
 }
 
 impl FrameError {
-    /// Whether the other side closed the connection before the message was complete. The plugin may
-    /// then ask again.
+    /// Whether the other side closed the connection before the message was complete.
     pub fn is_gone(&self) -> bool {
         use io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
         matches!(self, FrameError::Io(error)

@@ -20,9 +20,10 @@ pub(crate) const POD_ANNOTATIONS: &str = "io.kubernetes.cri.pod-annotations";
 /// not reproduce, such as `9007199254740993`, `1.10` or `1e400`. A value therefore stays text until
 /// Jackfield reads it.
 ///
-/// Lookups ignore the case of keys and treat `null` as absent, like Go's decoder, because most
-/// delegates are written in Go. If a key occurs more than once, the last value applies.
-/// [`Self::parse_configuration`] refuses an object with such a key.
+/// Lookups ignore the case of keys, and all lookups except [`Self::contains`] treat `null` as
+/// absent. Go's decoder does the same, and most delegates are written in Go. If a key occurs more
+/// than once, the last value applies. [`Self::parse_configuration`] refuses an object with such a
+/// key.
 ///
 /// `Deserialize` works with `serde_json` only. The caller must call [`super::check`] on the whole
 /// text first.

@@ -1,4 +1,4 @@
-//! Tests of JSON objects: they keep the text of their values, and errors quote it.
+//! Tests that a JSON object keeps the text of its values, and that errors quote keys and values.
 
 use proptest::prelude::*;
 use serde_json::Value;

@@ -102,8 +102,8 @@ fn an_ambiguous_configuration_is_refused() {
     }
 }
 
-/// Multus does the same: if an object has `type`, Multus ignores `plugins` and passes the whole
-/// object to one plugin.
+/// If an object has `type`, Multus also ignores `plugins`, and passes the whole object to one
+/// plugin.
 #[test]
 fn a_configuration_with_its_own_type_is_a_single_plugin() {
     let types = |text: &str| -> Vec<String> {

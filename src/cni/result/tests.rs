@@ -263,8 +263,8 @@ fn a_missing_or_null_key_is_absent() {
         (None, None)
     );
     // Runtimes use an index without a check, so reading drops an index that is out of range.
-    assert_eq!(sparse.ips[1].interface, None, "-1");
-    assert_eq!(sparse.ips[2].interface, None, "one too many");
+    assert_eq!(sparse.ips[1].interface, None, "index -1");
+    assert_eq!(sparse.ips[2].interface, None, "index 1 of one interface");
     assert_eq!(sparse.sandbox_interface(), None);
 }
 

@@ -1,5 +1,6 @@
 //! Writes results in any version. Omits what the version cannot express. Before 0.3.0, a result
-//! consists of addresses, so a result with interfaces or routes but no address causes an error.
+//! consists of addresses, their gateways and routes, and DNS settings. Only the DNS settings would
+//! remain of a result with interfaces or routes but no address, so such a result causes an error.
 
 use std::net::IpAddr;
 

@@ -25,7 +25,8 @@ struct RecordedCall {
 }
 
 impl Script {
-    /// Each call gets the next answer. After the last answer, every call gets `{}`.
+    /// Returns fake plugins that give these answers, one for each call. After the last answer,
+    /// every call gets `{}`.
     fn answering(answers: impl IntoIterator<Item = Result<&'static str, DelegateError>>) -> Self {
         let mut answers: Vec<_> = answers.into_iter().collect();
         answers.reverse();

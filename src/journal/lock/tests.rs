@@ -27,9 +27,10 @@ fn a_released_lock_leaves_no_file_behind() {
 fn a_call_waits_until_an_earlier_call_releases_the_lock() {
     let dir = tempfile::tempdir().unwrap();
     let first = Lock::take(dir.path(), &container(), soon()).unwrap();
-    // `take` asks `holds` whether the process whose ID is in the lock file has that file open. This
-    // process always has the file open, because `take` itself opens it. So the test replaces the ID
-    // with the ID of a child, which has inherited the lock.
+    // Unless `holds` finds the lock file open in the process whose ID is in the file, `take` kills
+    // the other processes that have the file open. `holds` always finds the file open in this
+    // process, because `take` itself opens it. So the test replaces the ID with the ID of a child,
+    // which has inherited the lock.
     let mut child = Command::new("sleep").arg("5").spawn().unwrap();
     fs::write(&first.path, child.id().to_string()).unwrap();
     let error = Lock::take(dir.path(), &container(), soon()).unwrap_err();

@@ -92,7 +92,8 @@ impl NextHop {
     ) -> Result<Self, E> {
         let mut read = Self {
             interface: name(hop.interface_index)?,
-            // The kernel itself sets the other flags (dead, linkdown, offload).
+            // The kernel itself sets the other flags (dead, linkdown, offload), so a request need
+            // not contain them.
             onlink: hop.flags.contains(RouteNextHopFlags::Onlink),
             extra_weight: hop.hops,
             ..Self::default()

@@ -69,8 +69,8 @@ pub(super) fn carry_out(
     // record of the unfinished change. A DEL or the next change then completes the cleanup.
     let is_settled = !is_owed && (outcome.is_ok() || sandbox.unfinished().is_empty());
     if outcome.is_err() {
-        // The network-status lists no network that the change failed to attach, even if a part of
-        // the network is left in the pod.
+        // Mark all new attachments as detached, so that the network-status lists none of them, even
+        // if a part of a network is left in the pod.
         sandbox.progress[first..].fill_with(|| Progress {
             detached: true,
             ..Progress::default()

@@ -1,5 +1,5 @@
-//! Finds orphans: virtual functions that are bound to a kernel driver, that no pod on record has,
-//! and whose interface Jackfield cannot find.
+//! Finds orphans: virtual functions that are bound to a driver that creates network interfaces,
+//! that no pod on record has, and whose interface Jackfield cannot find.
 //!
 //! There are two causes: a process outside the network namespace of a deleted pod keeps that
 //! namespace open, or a driver failed to recreate the interface. The device plugin continues to
@@ -52,8 +52,8 @@ impl Problem for Orphan {
 
 /// Finds the orphans. `elsewhere` returns the devices that have an interface in any network
 /// namespace ([`devices_in_all_namespaces`](crate::kernel::devices_in_all_namespaces)). `orphans`
-/// calls `elsewhere` only if a VF with a kernel driver has no interface on the host, no vDPA device
-/// and no pod on record.
+/// calls `elsewhere` only if a VF whose driver creates interfaces has no interface on the host, no
+/// vDPA device and no pod on record.
 ///
 /// # Errors
 /// The error of `elsewhere`. Without the devices from `elsewhere`, `orphans` cannot tell whether a

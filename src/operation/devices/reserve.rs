@@ -74,7 +74,7 @@ pub fn foresee(context: &Context<'_>, prepared: &Prepared) -> Vec<PlanError> {
         }
     }
     // Check that plugins can attach the devices that no other sandbox holds. If the kernel does not
-    // answer, skip this check, because the ADD will report the kernel's error.
+    // answer, skip this check. An ADD repeats the check and reports the kernel's error.
     let addresses: Vec<PciAddress> = free.iter().filter_map(|it| it.pci()).collect();
     let hardware = Hardware::of(&context.request.config);
     let states = (context.host.devices)(None)

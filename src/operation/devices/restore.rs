@@ -34,8 +34,8 @@ use left::{Left, Refused, forgive, open};
 
 /// The maximum number of rounds of repairs. Rounds in which every repair fails do not count. One
 /// round is not always enough, because some drivers change a second setting when Jackfield repairs
-/// the first. For example, if a VF sets its own address, igb reports that address as if the
-/// administrator had set it.
+/// the first. For example, when Jackfield restores the address of a VF's interface, the physical
+/// function of igb then reports that address as the VF's MAC.
 const ROUNDS: usize = 4;
 /// How long to wait for a busy device, or for an interface that the kernel is still moving back
 /// from a deleted namespace.
@@ -49,9 +49,9 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// the previous pod therefore do not become part of the baseline.
 ///
 /// # Errors
-/// If the kernel does not answer, or if the journal cannot be written. Code 104 if plugins cannot
-/// attach a device, or if a device still has a MAC, GUID or VLAN of the previous pod that neither
-/// this pod's request nor the network's definition replaces.
+/// If the kernel does not answer, or if the journal cannot be written. Code 104 if
+/// [`Hardware::are_at_home`] refuses a device, or if a device still has a MAC, GUID or VLAN of the
+/// previous pod that neither this pod's request nor the network's definition replaces.
 pub(in crate::operation) fn baseline(
     context: &Context<'_>,
     header: &Header,

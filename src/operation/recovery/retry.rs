@@ -9,7 +9,8 @@ use crate::operation::detach::{self, Detachment};
 use crate::operation::{Context, Note, Work};
 
 /// Starts the retry of one failed detachment, if a retry is due. Skips the detachment of `but`.
-/// Returns no outcome, because the journal keeps the failed detachment until a retry succeeds.
+/// If the retry cannot be started, a later call starts it, because the journal keeps the failed
+/// detachment.
 pub(in crate::operation) fn begin_one(context: &Context<'_>, but: Option<&Key>) {
     let host = context.host;
     let Some(owed) = host.journal.due(but) else {
@@ -44,7 +45,7 @@ pub fn retry(context: &Context<'_>, key: &Key) {
                 Err(still) => Note::OwedAgain(container, still),
             });
         }
-        // Another call has detached the sandbox.
+        // Another call has removed the record, so remove the markers too.
         Ok(Lookup::Absent) => drop(host.journal.forget(key)),
         // The record no longer names the attachments, so stop the retries. Keep the record for a
         // later DEL, which then asks the cluster which networks the pod selects.

@@ -49,8 +49,9 @@ pub(in crate::operation) fn settle(
 ) -> Result<(), Failure> {
     let attachment = &sandbox.header.attachments[index];
     let progress = &sandbox.progress[index];
-    // If the ADD succeeded or was interrupted, the plugins may hold resources, so the attachment
-    // must not be given up.
+    // Do not give up an attachment whose ADD succeeded or was interrupted, because its plugins may
+    // hold resources. Do not give up after a DEL that was not refused, for example after a timeout,
+    // because a retry may succeed.
     if progress.failed_at.is_none() || !is_refusal(&debt) {
         return Err(debt);
     }

@@ -113,9 +113,10 @@ pub(in crate::operation) fn find(
     }))
 }
 
-/// Returns the names of the pod's interfaces, without `lo` and the interface in `key`. Returns no
-/// names if a recorded sandbox uses the pod's network namespace. The interfaces may belong to
-/// attachments whose record was deleted with the journal.
+/// Returns the names of the pod's interfaces, without `lo` and the interface in `key`. These
+/// interfaces may belong to attachments whose record was deleted with the journal. Returns no names
+/// if a recorded sandbox uses the pod's network namespace, because the interfaces may then belong
+/// to that sandbox.
 fn interfaces(context: &Context<'_>, key: &Key) -> Vec<String> {
     let netns = context.request.call.netns.as_deref();
     let netns = netns.and_then(|path| PodNetns::open(path).ok());
@@ -168,7 +169,7 @@ fn probable(
 }
 
 /// Asks the cluster for the cluster network. If the network's configuration is on disk, returns an
-/// empty answer without asking, so that the DEL does not depend on the cluster.
+/// empty answer without asking, so that the call does not depend on the cluster.
 ///
 /// # Errors
 /// If the cluster does not answer.

@@ -27,9 +27,10 @@ pub(super) struct Conditions {
     /// The chance, in percent, that the cluster fails, is slow or answers from a stale cache.
     pub(super) cluster_faults: u32,
     pub(super) power_loss: Option<Duration>,
-    /// The chance, in percent, that a pod's network is disturbed.
+    /// The chance, in percent, that something other than Jackfield changes a pod's network.
     pub(super) disturbances: u32,
-    /// Whether the runtime stops repeating a failed DEL, so that Jackfield must retry it.
+    /// Whether the runtime stops repeating a DEL that fails. A retry by Jackfield or a GC must then
+    /// detach the sandbox.
     pub(super) runtime_gives_up: bool,
     pub(super) has_devices: bool,
     /// Whether most networks request the same MAC.
@@ -78,8 +79,8 @@ impl Conditions {
 }
 
 impl Conditions {
-    /// Whether this world has no faults. Jumps of the clock are not faults, and neither is a
-    /// runtime that does not repeat a failed DEL.
+    /// Whether this world has no faults. Jumps of the clock do not count as faults, and neither
+    /// does a runtime that does not repeat a failed DEL.
     pub(super) fn are_clean(&self) -> bool {
         let chances = [
             self.kills,

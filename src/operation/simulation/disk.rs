@@ -40,7 +40,7 @@ pub(super) fn judge(process: &Process, operation: Operation<'_>) -> Verdict {
         process.sim.world().is_listing = false;
     }
     if let Operation::Write(file, bytes) = operation {
-        // A kill during a write may leave a part of the line.
+        // A kill during a write may leave only a part of the bytes in the file.
         if process.is_doomed() && process.sim.happens(1, 40) {
             let _ = (&*file).write(&bytes[..cut(&process.sim, bytes)]);
             process.kill();

@@ -110,8 +110,9 @@ impl History {
                 0 | 1 => (last.clone(), &versions[..0]),
                 _ => (versions[earlier].clone(), &versions[earlier..]),
             };
-            // Whether the file exists, but `version` or a version between it and `last` is absent.
-            // The power loss then destroys the record of the container's last ADD.
+            // Whether `version` is older than the container's last ADD. An ADD creates the record
+            // file anew after a DEL has removed it. So the file was absent in `version` or after
+            // `version`. Going back to `version` then destroys the record of the last ADD.
             let is_of_earlier = last != Version::Absent && later.contains(&Version::Absent);
             if let Version::Bytes(bytes) = &mut version
                 && choice % 2 == 1

@@ -106,8 +106,9 @@ pub(super) fn at_the_end(sim: &Simulation) {
     let mut world = sim.world();
     let world = &mut *world;
     for (network, container, ifname) in world.leases.keys() {
-        // Without a usable record, a DEL detaches only the cluster network and the networks that
-        // the pod selects now, according to the cluster. A lease on another network may remain.
+        // If the record is gone, a DEL may detach only the cluster network. If the record is
+        // damaged, the DEL also detaches the networks that the pod selects now, if the cluster
+        // answers. A lease on another network may remain.
         let is_unclear = sim.conditions.cluster_faults > 0 || world.reselected.contains(container);
         let is_lost =
             world.forgotten.contains(container) || world.damaged.contains(container) && is_unclear;

@@ -176,9 +176,9 @@ impl Machine for Process {
         self.sim.time_of_day()
     }
 
-    /// Wakes the process late, as a busy machine does. This also shortens the simulation. Most
-    /// sleeps are pauses between attempts to take a lock, and late waking makes the attempts rarer.
-    /// Simulating one attempt takes longer than simulating a delegate.
+    /// Wakes the process late, as a busy machine does. Most sleeps are pauses between attempts to
+    /// take a lock. Late waking makes the attempts rarer. An attempt takes long to simulate, so the
+    /// simulation is faster with late waking.
     fn sleep(&self, pause: Duration) {
         self.pause(pause + self.sim.milliseconds(LATEST));
     }

@@ -1,5 +1,6 @@
-//! What must hold whenever a process releases the lock of a sandbox. This version of Jackfield and
-//! the previous one can read the record, and the pod's network matches the record.
+//! Checks, whenever a process releases the lock of a sandbox, that this version of Jackfield and
+//! the previous version can read the record of the sandbox, and that the pod's network matches the
+//! record.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -56,7 +57,8 @@ pub(super) fn check(sim: &Simulation, container: &str) {
     }
 }
 
-/// What is left of a sandbox without a record.
+/// Reports what is left of a sandbox without a record. Returns `None` if nothing is left, or if
+/// Jackfield cannot be expected to detach the whole sandbox, for example after a power loss.
 fn left_of(world: &World, container: &str) -> Option<String> {
     let is_lost = world.forgotten.contains(container) || world.damaged.contains(container);
     let view = world.sandboxes.get(container)?;

@@ -35,8 +35,8 @@ struct State {
     /// The tasks that must end before any other task runs.
     dying: Vec<TaskId>,
     alive: usize,
-    /// The chance, in percent, that the running task continues after a step. Otherwise the
-    /// scheduler draws one of the ready tasks or the running task.
+    /// The chance, in percent, that the scheduler lets the running task continue after a step.
+    /// Otherwise it draws the next task from the ready tasks and the running task.
     steadiness: u32,
     /// The virtual time that one step takes.
     step: Duration,

@@ -15,7 +15,8 @@ use super::world::World;
 const BEGINNING: Duration = Duration::from_secs(1_750_000_000);
 
 thread_local! {
-    /// The monotonic time at which each world begins. It has no influence on the simulation.
+    /// The monotonic time at which each world of this thread begins. The value has no influence on
+    /// the simulation, because Jackfield only compares such times with each other.
     static ORIGIN: Cell<Option<Instant>> = const { Cell::new(None) };
 }
 
@@ -54,8 +55,8 @@ impl Simulation {
         }
     }
 
-    /// Locks the node. The caller must drop the lock before the scheduler runs another task, which
-    /// would otherwise wait for the lock forever.
+    /// Locks the state of the node. The caller must drop the lock before the scheduler runs another
+    /// task. Otherwise a task that needs the lock would wait forever.
     pub(super) fn world(&self) -> MutexGuard<'_, World> {
         self.world.lock().unwrap()
     }

@@ -142,7 +142,8 @@ impl Life<'_> {
         }
     }
 
-    /// Creates a sandbox and calls ADD. Returns whether the sandbox runs.
+    /// Creates a sandbox and calls ADD at most three times. Returns whether an ADD attached the
+    /// sandbox.
     fn create_sandbox(&self, uid: &str, container: &str) -> bool {
         let boot = self.world(|world| world.boot);
         let netns = self.world(|world| {

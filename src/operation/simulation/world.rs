@@ -42,7 +42,7 @@ pub(super) struct World {
     /// The files of the journal that a power loss has changed or that the disk did not remove, as
     /// `folder/name`.
     pub(super) changed_files: BTreeSet<String>,
-    /// The containers that have an attachment that Jackfield has given up.
+    /// The containers with an attachment that Jackfield no longer tries to detach.
     pub(super) given_up: BTreeSet<String>,
     pub(super) boot: u32,
     /// The seconds by which the administrator has changed the time of day.

@@ -260,7 +260,8 @@ fn each_restriction_has_a_message_of_one_line() {
                 rule: of_pods(),
             },
             "plugin macvlan nests too many plugins, or nests them too deeply, for the policy of \
-             namespace pods to check (plugins may nest 8 deep, lists 4 deep); flatten it",
+             namespace pods to check (plugins may nest 8 deep, lists 4 deep); flatten its \
+             configuration",
         ),
     ] {
         assert_eq!(Reason::from(restriction).to_string(), line);

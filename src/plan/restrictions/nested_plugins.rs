@@ -25,8 +25,8 @@ const SHORT: usize = 4 << 10;
 pub(super) struct NestedPlugin {
     /// The configuration.
     pub(super) config: RawObject,
-    /// Whether the configuration is an `ipam`. An `ipam` counts as part of the configuration around
-    /// it.
+    /// Whether the configuration is under the key `ipam`. Such a configuration counts as part of
+    /// the configuration around it.
     pub(super) is_part: bool,
 }
 

@@ -57,7 +57,8 @@ fn the_name_of_a_resource_has_a_limit() {
         panic!("{reason:?}");
     };
     let report = report.to_string();
-    assert!(report.contains("254 bytes; 253 are allowed"), "{report}");
+    assert!(report.contains("has 254 bytes"), "{report}");
+    assert!(report.contains("has at most 253"), "{report}");
 }
 
 #[test]

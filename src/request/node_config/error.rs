@@ -55,7 +55,7 @@ pub enum ValueError {
     #[error("use one of {}", .0.join(", "))]
     Choice(Vec<&'static str>),
     /// A list of networks is too long.
-    #[error("it is too long; name at most {MAX_DEFAULT_NETWORKS}")]
+    #[error("it is too long; name at most {MAX_DEFAULT_NETWORKS} networks")]
     TooMany,
     /// The name of a network is empty.
     #[error("a name is empty; name a definition or a configuration on disk")]

@@ -37,8 +37,8 @@ pub fn keys() -> Vec<String> {
 }
 
 /// Returns one line for each unknown key and each key of [`MULTUS_ONLY`], up to a limit. Includes
-/// unknown keys of nested objects. Without a warning, a misspelt restriction would silently
-/// restrict nothing.
+/// unknown keys of nested objects. Keys of [`ACCEPTED`] and keys that begin with `cni.dev/` cause
+/// no warning. Without a warning, a misspelt restriction would silently restrict nothing.
 pub(super) fn warnings(keys: Keys<'_>) -> Vec<String> {
     let is = |key: &str, names: &[&str]| names.iter().any(|name| name.eq_ignore_ascii_case(key));
     let unknown = keys.unknown();

@@ -1,5 +1,5 @@
-//! Checks the source of pods and definitions: whether it answers, and whether an agent has this
-//! release and serves this node.
+//! Checks the source of pods and definitions: whether it answers and, if it is the agent, whether
+//! the agent has this release and serves this node.
 
 use super::{Findings, Options};
 use crate::cluster::Census;
@@ -30,7 +30,8 @@ pub(super) fn look(
         }
     };
     for line in &census.broken {
-        let remedy = "correct the object or file, if one is named; Jackfield cannot use it";
+        let remedy =
+            "correct the object or file, if the finding names one; Jackfield cannot use it";
         findings.add(&about, line, remedy);
     }
     if let Some(theirs) = &census.version {

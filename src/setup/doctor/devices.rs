@@ -21,7 +21,7 @@ const RDMA: &str = "rdma";
 const RDMA_MODE: &str = "module/ib_core/parameters/netns_mode";
 /// The namespace and name of the pod, and the resource, in a test request to kubelet. Neither the
 /// pod nor the resource exists. If a pod has no device of a requested resource, the client also
-/// asks kubelet which resources have devices on this node.
+/// asks kubelet which resources have devices on this node. [`pod_resources`] uses that answer.
 const NO_POD: (&str, &str, &str) = ("jackfield", "doctor", "jackfield.io/none");
 
 /// Checks devices. Checks kubelet's socket only if a network may use devices, and the RDMA mode
@@ -106,7 +106,8 @@ fn pod_resources(context: &Context<'_>, findings: &mut Findings<'_>) -> bool {
 fn checkpoint(context: &Context<'_>, is_needed: bool, findings: &mut Findings<'_>) {
     let file = &context.request.config.kubelet_checkpoint;
     match Checkpoint::read(file) {
-        // Kubelet writes the checkpoint when a device plugin has its first device.
+        // Kubelet writes the checkpoint only when a device plugin has its first device. Without
+        // such a device, a missing checkpoint is no problem.
         Err(error) if error.cause == CheckpointCause::Missing && !is_needed => {}
         Err(error) => findings.add_problem(file.display(), &error),
         Ok(_) => {}

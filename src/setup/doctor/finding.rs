@@ -55,8 +55,8 @@ impl fmt::Display for Check {
     }
 }
 
-/// The maximum number of findings per check, without the finding that others are omitted. The
-/// number is limited, because a cluster may have thousands of unreadable definitions.
+/// The maximum number of findings per check. One more finding says that further findings are
+/// omitted. The number is limited, because a cluster may have thousands of unreadable definitions.
 const MOST: usize = 1000;
 
 /// A problem that a check found.
@@ -200,9 +200,9 @@ impl Findings<'_> {
         self.diagnosis.count(check) > 0
     }
 
-    /// Notes the devices and addresses that only this sandbox may have. The doctor shows the pod of
-    /// each device, because the error of an ADD that needs the same device does not name a pod of
-    /// another namespace.
+    /// Notes the devices and addresses that only this sandbox may have. The doctor also shows their
+    /// pod. If an ADD needs a device or address that a pod of another namespace has, the error of
+    /// the ADD does not name that pod.
     pub(super) fn add_uses(&mut self, sandbox: &Sandbox) {
         let header = &sandbox.header;
         for attachment in &header.attachments {
@@ -263,7 +263,11 @@ mod tests {
         );
         diagnosis.of(Check::Journal).fine("all");
         diagnosis.of(Check::Owed).fine("nothing");
-        assert_eq!(diagnosis.fine.len(), 1, "the journal has a finding");
+        assert_eq!(
+            diagnosis.fine.len(),
+            1,
+            "the check `journal` has a finding, so it is not fine"
+        );
         assert_eq!(diagnosis.fine[0].check, Check::Owed);
     }
 

@@ -57,7 +57,7 @@ fn directories(paths: &HostPaths, manifest: Option<&Manifest>, findings: &mut Fi
     let dir = paths.conf_dir.display();
     let directories = match NodeDirectories::look(paths, manifest) {
         Ok(directories) => directories,
-        // The check of the configuration reports a missing directory.
+        // The check `configuration` has already reported that the directory is missing.
         Err(SetupError::NoConfDir(_)) if !paths.is_apart() => return,
         Err(error) => return findings.add_problem(dir, &error),
     };

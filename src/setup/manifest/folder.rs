@@ -12,9 +12,10 @@ use crate::regular_file::found;
 pub(in crate::setup) const FOLDER: &str = ".jackfield";
 const LOCK: &str = "lock";
 
-/// Refuses a folder that has no manifest but contains the only copy of a file, because only the
-/// manifest had the original path of that file. Accepts a copy if the original file is still in
-/// place, because an installation that was interrupted early leaves such copies.
+/// Examines a folder without a manifest. Refuses the folder if it contains the only copy of a
+/// replaced file, because only the lost manifest had the original path of that file. Accepts a copy
+/// if the original file is still in place: an installation that was interrupted before it wrote the
+/// manifest leaves such copies.
 pub(super) fn refuse_lost_copies(paths: &HostPaths) -> Result<(), SetupError> {
     let folder = folder(paths);
     let before = folder.join(BEFORE);

@@ -1,6 +1,7 @@
 //! Converts Multus' configuration to a configuration of Jackfield. Keeps keys that mean the same to
-//! Multus and Jackfield, and drops keys that only Multus' own processes use. If the default of a
-//! missing key differs between Multus and Jackfield, adds the key with Multus' default.
+//! Multus and Jackfield. Drops keys that only Multus' own processes use, and unknown keys, with a
+//! remark about each unknown key. If the default of a missing key differs between Multus and
+//! Jackfield, adds the key with Multus' default.
 
 use std::path::Path;
 

@@ -63,7 +63,8 @@ impl Problem for RehearsalFinding {
     }
 
     fn remedy(&self) -> Option<String> {
-        let remedy = "delete the file's pod while the cluster still has the pod's definitions";
+        let remedy = "delete the pod whose sandbox ID is in the file's name, while the cluster \
+                      still has the definitions of the pod's networks";
         matches!(self, RehearsalFinding::Cache(_)).then(|| remedy.to_owned())
     }
 }
@@ -117,7 +118,8 @@ pub fn rehearse(
     };
     let rehearsal = with_host(&request.config, |host| {
         let rehearsal = of_node(host);
-        // Close the connections, because `install --watch` rehearses many times in one process.
+        // Without `close`, the connections stay open until the process ends. `install --watch`
+        // rehearses many times in one process.
         host.cluster.close();
         rehearsal
     });
@@ -125,8 +127,8 @@ pub fn rehearse(
 }
 
 /// Returns every reason why this pod's ADD would fail. An invalid annotation counts as a failure
-/// even with `"invalidAnnotation": "ignore"`. Jackfield would then start the pod without the
-/// annotation's networks, whereas Multus refuses the pod.
+/// even with `"invalidAnnotation": "ignore"`. With this setting, Jackfield starts the pod without
+/// the annotation's networks, whereas Multus refuses the pod.
 fn of_pod(
     host: &Host<'_>,
     paths: &HostPaths,

@@ -189,8 +189,8 @@ pub enum Mismatch {
     Duplicate(IpNet),
     /// The kernel has not finished the duplicate check of the address.
     #[error(
-        "IP address {0} is still being checked for duplicates; wait longer or disable the check \
-         (accept_dad)"
+        "IP address {0} is still being checked for duplicates; shorten the check (sysctl \
+         dad_transmits) or disable it (accept_dad)"
     )]
     Tentative(IpNet),
     /// The kernel cannot finish the duplicate check of the address, since the interface is down or
@@ -210,7 +210,7 @@ pub enum Mismatch {
     /// attachment may do so.
     #[error(
         "it is enslaved to {0:?}, which is not the interface of a later attachment of this pod; \
-         release it"
+         release it from {0:?}"
     )]
     Master(String),
 }

@@ -13,7 +13,7 @@ fn of_type(plugin: &str, keys: &str, requested: &Requested) -> IntendedFunction 
     IntendedFunction::of(&config, requested)
 }
 
-/// A VF with a VLAN whose driver reports neither GUIDs nor the link state.
+/// The settings of a VF with a VLAN. The driver reports neither GUIDs nor the link state.
 fn seen() -> VfState {
     VfState {
         mac: Some([2, 0x11, 0x22, 0x33, 0x44, 0x55].into()),

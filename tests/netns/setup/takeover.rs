@@ -397,7 +397,7 @@ fn a_damaged_cache_is_named_and_stops_nobody() {
     setup.lab.write("multus/0123abcd", "[{\"Bytes\":");
     let outcome = setup.take_over(&["--dry-run"]);
     assert_eq!(outcome.exit, 0, "{outcome}");
-    for word in ["cache of Multus", "0123abcd", "delete the file's pod"] {
+    for word in ["cache of Multus", "0123abcd", "delete the pod whose"] {
         assert!(outcome.stdout.contains(word), "{word}: {outcome}");
     }
     let outcome = setup.take_over(&[]);

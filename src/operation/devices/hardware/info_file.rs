@@ -40,9 +40,9 @@ impl Hardware<'_> {
         completed.map_err(|error| Reason::DeviceInfo(SharedError::new(error)))
     }
 
-    /// Returns the device-info for the plugins. If the device plugin wrote a file, this is the
-    /// content of that file. Jackfield adds nothing, because DEVINFO 1.1.0 §5.1.2 forbids additions
-    /// before the plugins have run. If there is no file, builds the device-info from the hardware.
+    /// Returns the device-info for the plugins. If the device plugin wrote a file, returns the
+    /// content of that file without additions, because DEVINFO 1.1.0 §5.1.2 forbids additions
+    /// before the plugins have run. Otherwise builds the device-info from the hardware.
     fn for_plugins(&self, device: &AllocatedDevice) -> Result<Option<DeviceInfo>, Reason> {
         let given = self.device_plugins_file(device)?;
         let info = match given {

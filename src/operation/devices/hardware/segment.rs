@@ -43,7 +43,7 @@ impl Hardware<'_> {
     }
 
     fn of_interface(&self, name: &str) -> Segment {
-        // The entry of a hardware interface is a symlink to …/0000:01:00.0/net/eth0.
+        // The entry of a hardware interface is a symlink to `…/0000:01:00.0/net/eth0`.
         let entry = self.sysfs.root().join("class/net").join(name);
         let target = fs::read_link(entry).ok();
         let device = target

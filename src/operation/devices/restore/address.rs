@@ -7,15 +7,15 @@
 //! addresses for a VF:
 //!
 //! - any address, while an administrator's address is set and the VF is not trusted;
-//! - any address other than the administrator's, until the driver reads the administrator's address
-//!   again.
+//! - any address other than the administrator's address, as the driver last read it.
 //!
 //! There are three workarounds:
 //!
 //! - trust the VF while setting the address;
 //! - clear the administrator's address, and then set the address;
 //! - set the administrator's address to the wanted address, and toggle the interface (down and up,
-//!   or up and down if it is down). The toggle makes igb read the administrator's address again.
+//!   or up and down if it is down). The toggle makes igb read the administrator's address again,
+//!   and set it on the interface.
 //!
 //! The next round of repairs restores the administrator's address.
 

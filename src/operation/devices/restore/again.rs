@@ -36,8 +36,8 @@ pub(super) fn settle(
             continue;
         }
         if kept.before.driver != state.driver {
-            // The interface of another driver is a new interface, which no pod has changed. So take
-            // the current driver and interface as the state to restore.
+            // The interface of another driver is a new interface, which no pod has changed. So
+            // replace the driver and the interface in the recorded state.
             kept.before.driver.clone_from(&state.driver);
             kept.before.netdev.clone_from(&state.netdev);
         }

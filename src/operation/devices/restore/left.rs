@@ -19,8 +19,8 @@ pub(super) struct Left<'a> {
     /// Repairs that the kernel refused for good, repairs that the driver undid, and devices that
     /// now have another driver. Each entry consists of the device and a line for the user.
     wrong: Vec<(&'a DeviceState, String)>,
-    /// Network identities of the previous pod that remain on a device. Each entry consists of the
-    /// device, the identity, and a line with the reason.
+    /// Network identities (MAC, GUID or VLAN) that the last pod with the device left on it. Each
+    /// entry consists of the device, the identity, and a line with the reason.
     pub(super) identities: Vec<(&'a DeviceState, PodIdentity, String)>,
 }
 

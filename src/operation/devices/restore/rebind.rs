@@ -14,9 +14,9 @@ use crate::kernel::{DeviceLinks, KernelError, NetlinkError};
 const MADE_WITHIN: Duration = Duration::from_secs(5);
 
 impl Restoring<'_> {
-    /// Rebinds a VF to `driver` and waits for its interface, at most [`MADE_WITHIN`]. If the
-    /// interface is still missing then, this is not an error here, because the next comparison of
-    /// the device reports it.
+    /// Rebinds a VF to `driver` and waits for its interface, at most [`MADE_WITHIN`]. A missing
+    /// interface is no error of this function, because the caller reads the device again and
+    /// compares it with `before`.
     ///
     /// # Errors
     /// If the driver refuses the VF, if the kernel does not answer, or if the GUID of the
@@ -33,7 +33,7 @@ impl Restoring<'_> {
         let folder = self.hardware.driver(driver);
         let address = before.device.to_string();
         match fs::write(folder.join("unbind"), &address) {
-            // The function is already unbound, for example because an earlier rebind was
+            // The VF is already unbound, for example because an earlier rebind was
             // interrupted between unbind and bind.
             Err(error) if error.raw_os_error() == Some(nix::libc::ENODEV) => {}
             unbound => unbound.map_err(refused)?,

@@ -65,8 +65,8 @@ fn real_igb(guard: Guard) -> Lab {
     lab
 }
 
-/// Leaves the VF on the igb of [`real_igb`] as sriov-cni does. The administrator has now really set
-/// the VF's own MAC.
+/// Leaves the VF on the igb of [`real_igb`] as sriov-cni does. The VF's own MAC is now really set
+/// as the administrator's address.
 fn left_on_real_igb(lab: &Lab) {
     left_by_sriov_cni(lab);
     lab.kernel(|kernel| kernel.is_given = true);
@@ -197,7 +197,8 @@ fn a_leftover_that_is_no_network_identity_does_not_block_the_next_pod() {
     assert!(lab.kept().is_none());
 }
 
-/// If a VF sets its own address, igb reports that address as if the administrator had set it.
+/// If a VF sets its own address, igb reports that address as if the administrator had set it. The
+/// repair of the interface's address therefore undoes the repair of the administrator's address.
 #[test]
 fn a_repair_that_another_repair_undoes_is_repeated() {
     let lab = Lab::new();

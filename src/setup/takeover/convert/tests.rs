@@ -63,7 +63,7 @@ fn a_converted_thick_configuration_contains_the_keys_of_the_daemon() {
     let (ours, remarks) = converted(shim, Some(daemon)).unwrap();
     assert!(
         ours.get("clusterNetwork").is_none(),
-        "the first network is used: {ours}"
+        "without this key, Jackfield uses the first network: {ours}"
     );
     assert_eq!(ours["cniVersion"], "0.3.1");
     assert_eq!(ours["readinessindicatorfile"], "/run/ready");

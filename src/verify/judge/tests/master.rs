@@ -32,10 +32,12 @@ fn verification_of_an_enslaved_interface_uses_its_permanent_address() {
         &enslaved(Some(other)),
         &[],
     );
-    // Right after ADD, no later attachment exists, so the attachment's own chain has enslaved the
-    // interface. Verification then ignores the permanent address.
+    // Without `below`, the test verifies right after the attachment's ADD. No later attachment
+    // exists yet, so the attachment's own chain has enslaved the interface. In this case,
+    // verification ignores the permanent address.
     let part = "its hardware address is 02:00:00:00:00:b0";
     expect(&asked(), &enslaved(Some(ours)), &[(Demanded, part)]);
+    // A plugin may have moved the IP addresses to the master, so a missing address is a warning.
     let ip = "10.1.1.5 was requested, but the interface has none";
     expect(
         &below(Asked::ips(&["10.1.1.5"])),

@@ -1,5 +1,5 @@
-//! Tests of the check for uplinks, with simulated hosts. Jackfield refuses a key if a plugin would
-//! use it to move an uplink of the node into a pod.
+//! Tests of the check for uplinks, with simulated hosts. An uplink is an interface that the node
+//! itself needs. Jackfield refuses a key if a plugin would use it to move an uplink into a pod.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
