@@ -97,7 +97,7 @@ where
     Ok(text)
 }
 
-/// Reads a text like [`text()`], or `null` as [`None`].
+/// Reads a text as [`text()`] does. Reads `null` as [`None`].
 pub(crate) fn optional_text<'de, D, const LENGTH: usize>(
     deserializer: D,
 ) -> Result<Option<String>, D::Error>

@@ -93,11 +93,11 @@ pub trait Cluster {
     /// `removal` if no agent listens but a kubeconfig is configured.
     fn withdraw(&self, _removal: &Publication) {}
 
-    /// Removes unfinished files, at least those about the pod. A process leaves an unfinished file
-    /// if it is killed while publishing.
+    /// Removes the unfinished files that killed processes left while they published. May remove
+    /// only the files about the pod.
     fn sweep(&self, _pod: &PodName) {}
 
-    /// Drops the publications that the API server does not have yet, for a pod that is gone.
+    /// Drops the unpublished statuses and events of a pod that is gone.
     fn forget(&self, _pod: &PodName) {}
 
     /// Reports the figures of a call after the plugin has written its result to the runtime. Does

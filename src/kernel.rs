@@ -3,9 +3,10 @@
 //!
 //! ```text
 //! PodNetns::open(path) ──▶ Netlink::in_netns ──▶ PodLinks: links, addresses, default routes
-//!   checked, kept open      a socket in the netns  the traits that `verify` and `operation` use
 //! Netlink::here or Netlink::in_netns ──▶ DeviceLinks: links of devices, VF settings of a PF
 //! ```
+//!
+//! `verify` and `operation` use the traits `PodLinks` and `DeviceLinks`.
 //!
 //! No other module enters a namespace or uses rtnetlink. A netlink socket stays in the namespace in
 //! which it was opened. The calling thread therefore enters the pod's namespace only to open one

@@ -122,9 +122,9 @@ pub fn with_sibling_plugins(found: OnDisk) -> Result<OnDisk, ConfDirError> {
     })
 }
 
-/// Reads the auxiliary chain `name`: the additional plugins for every pod
-/// (`auxiliaryCNIChainName`), which are in the folder `dir/name`. Returns the plugins as one list
-/// in the CNI version `version`; `None` when the folder is missing or has no plugins.
+/// Reads the auxiliary chain `name` (key `auxiliaryCNIChainName`): plugins in the folder `dir/name`
+/// that every pod gets in addition. Returns the plugins as one list in the CNI version `version`;
+/// `None` when the folder is missing or has no plugins.
 ///
 /// # Errors
 /// As [`with_sibling_plugins`].

@@ -9,9 +9,11 @@ use crate::kubelet;
 use crate::npwg::ObjectRef;
 
 /// Returns the resources of the networks that the question or the pod's annotations name. Skips
-/// resources whose devices the pod's manifest lists. Returns an empty list if no network has a
-/// resource, but an annotation may name a device and the manifest lists no devices. Returns `None`
-/// if the answer needs nothing from kubelet, as for most pods.
+/// resources whose devices the pod's manifest lists. Returns `None` if the answer needs nothing
+/// from kubelet, as for most pods.
+///
+/// An annotation can also name a device itself, and the device may be of any resource. If the
+/// manifest lists no devices, the answer then needs kubelet's, even if the list is empty.
 pub(super) fn wanted<'a>(question: &Question, answer: &'a Answer) -> Option<Vec<&'a str>> {
     let pod = answer.pod.as_ref()?;
     let annotations = question.annotations.as_ref().unwrap_or(&pod.annotations);
@@ -29,9 +31,9 @@ pub(super) fn wanted<'a>(question: &Question, answer: &'a Answer) -> Option<Vec<
     (names_one || !resources.is_empty()).then(|| resources.into_iter().collect())
 }
 
-/// Makes a pod with many containers fit into the limits of an answer: drops requests for devices
-/// that the pod's networks do not use. Drops nothing if an annotation may name a device, because
-/// any container may have that device. Returns whether the pod fits.
+/// Makes a pod with many containers fit into the limits of an answer: drops the requests for
+/// resources that [`wanted`] does not return. Drops nothing if an annotation may name a device,
+/// because any container may have that device. Returns whether the pod fits.
 pub(super) fn fit_containers(question: &Question, answer: &mut Answer) -> bool {
     if fits(answer) {
         return true;

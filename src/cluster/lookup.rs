@@ -85,7 +85,7 @@ impl fmt::Display for Place {
             Place::Folder { path, broken } => {
                 write!(f, "manifestDir {}", path.display())?;
                 match broken {
-                    Some(file) => write!(f, " (unreadable here: {file})"),
+                    Some(file) => write!(f, " (a file in it is unreadable: {file})"),
                     None => Ok(()),
                 }
             }

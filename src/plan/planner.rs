@@ -20,10 +20,9 @@ pub(super) struct Planner<'a> {
     pub(super) position: usize,
     /// The interface names that the pod requests.
     pub(super) requested: Vec<InterfaceName>,
-    /// If the interface name with the number `position` is taken, the generated name gets at least
-    /// this number. For an ADD, this is the number of the pod's networks, with the cluster network
-    /// and without the auxiliary chain. It is 0 until the planner has read a valid annotation of
-    /// the pod.
+    /// The lowest number of a generated interface name whose number `position` is taken. For an ADD,
+    /// `last` is the number of the pod's networks, with the cluster network and without the
+    /// auxiliary chain. It is 0 until the planner has read a valid annotation of the pod.
     pub(super) last: usize,
     /// The number of planned attachments that already exist and stay as they are. These come first
     /// in the plan.

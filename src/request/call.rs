@@ -65,7 +65,7 @@ impl Call {
         })
     }
 
-    /// Reads the environment that a runtime would set, for callers without a runtime.
+    /// Makes a call from `variables` instead of the environment, for callers without a runtime.
     ///
     /// # Errors
     /// As [`Call::read`].

@@ -21,8 +21,7 @@ pub struct HostPaths {
 }
 
 impl HostPaths {
-    /// Returns the path at which this process finds the file that has the path `on_host` on the
-    /// host.
+    /// Converts a path on the host to the path of the same file in this process.
     pub fn here(&self, on_host: &Path) -> PathBuf {
         let below = on_host.strip_prefix("/").unwrap_or(on_host);
         self.host_root.join(below)

@@ -5,8 +5,8 @@
 //! files, which needs no space. A staged file is in the directory of its destination because of
 //! containerd, which watches its CNI directory. When a file is renamed, containerd ignores the
 //! event for the new name and reloads its configuration at the event for the old name. It gets that
-//! event only if the old name is in the CNI directory too. The installer does not overwrite the
-//! binary, because the kernel refuses writes to a running program.
+//! event only if the old name is in the CNI directory too. The installer renames the binary into
+//! place, too, because the kernel refuses writes to a running program.
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, Read};

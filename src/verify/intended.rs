@@ -67,8 +67,6 @@ impl<'a> Intended<'a> {
             .flat_map(move |result| result.ips.iter().map(move |ip| (result, ip)))
             .filter(move |(result, ip)| {
                 let points_at = ip.interface.and_then(|index| result.interfaces.get(index));
-                // `ours` is `None` only if all interfaces in the result are on the host. Their
-                // addresses do not count.
                 points_at.is_none_or(|interface| {
                     interface.sandbox.is_some()
                         && ours.is_some_and(|ours| interface.name == ours.name)

@@ -240,7 +240,7 @@ fn a_vf_without_its_interface_fails_before_anything_runs() {
     assert_foreseen(
         &lab,
         104,
-        &[KERNEL, "no network namespace", "drivers/igbvf/unbind"],
+        &[KERNEL, "no network namespace", "drivers/igbvf"],
     );
 }
 

@@ -25,7 +25,7 @@ impl Evidence<'_> {
             let mut ids = ids.collect::<Result<Vec<String>, UnknownCause>>()?;
             ids.sort_by(|left, right| numeric(left, right));
             for id in ids {
-                // Containers that share a claim list the same device.
+                // Two containers with the same claim have the same device.
                 if listed.insert(id.clone()) {
                     all.push(id);
                 }

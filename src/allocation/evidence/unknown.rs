@@ -34,8 +34,8 @@ impl Evidence<'_> {
     /// pod of the same name.
     ///
     /// There is one exception: the checkpoint is missing, and the manifest lists devices of other
-    /// resources. The manifest then lists all devices of the pod, so the pod has none of
-    /// `resource`.
+    /// resources. On such a node, the manifest takes the place of kubelet's record. So the pod has no
+    /// device of `resource`.
     pub(super) fn without_record(&self, resource: &str, error: &CheckpointError) -> Verdict {
         let is_embedded = self.sources.pod.is_some_and(|pod| !pod.devices.is_empty());
         if is_embedded && error.cause == CheckpointCause::Missing {

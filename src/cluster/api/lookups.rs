@@ -56,9 +56,8 @@ impl Lookup for ApiServer {
             true
         };
         match self.list(&Objects::slices(node), take).await {
-            // A cluster without the API of ResourceSlices has no devices of DRA drivers, so return
-            // an empty list.
             Err(error) if !error.is_not_served() => Err(error),
+            // A cluster without the API of ResourceSlices has no devices of DRA drivers.
             _ => Ok(slices),
         }
     }

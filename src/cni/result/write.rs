@@ -1,6 +1,6 @@
 //! Writes results in any version. Omits what the version cannot express. Before 0.3.0, a result
-//! consists of addresses, their gateways and routes, and DNS settings. Only the DNS settings would
-//! remain of a result with interfaces or routes but no address, so such a result causes an error.
+//! consists of DNS settings and of one address for each IP family, with gateway and routes. A result
+//! with interfaces or routes but no address cannot be written in these versions.
 
 use std::net::IpAddr;
 

@@ -41,7 +41,7 @@ pub(super) struct Netdev {
     mtu: u32,
 }
 
-/// The settings of a virtual function that its physical function reports.
+/// The settings of a virtual function. The physical function reports them.
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "VfState", rename_all = "kebab-case")]
 pub(super) struct Function {

@@ -1,5 +1,5 @@
-//! Finds orphans: virtual functions that are bound to a driver that creates network interfaces,
-//! that no pod on record has, and whose interface Jackfield cannot find.
+//! Finds orphans. An orphan is a virtual function without a pod on record. Its driver creates network
+//! interfaces, but Jackfield cannot find the interface of the function.
 //!
 //! There are two causes: a process outside the network namespace of a deleted pod keeps that
 //! namespace open, or a driver failed to recreate the interface. The device plugin continues to
@@ -44,7 +44,7 @@ impl Problem for Orphan {
     fn remedy(&self) -> Option<String> {
         Some(format!(
             "end the process that keeps the interface's namespace open, or rebind the device \
-             through /sys/bus/pci/drivers/{}/unbind and bind",
+             through unbind and bind in /sys/bus/pci/drivers/{}",
             self.driver
         ))
     }
@@ -157,7 +157,7 @@ mod tests {
             VF,
             "VF 0 of 0000:01:00.0",
             "igbvf",
-            "/sys/bus/pci/drivers/igbvf/unbind",
+            "unbind and bind in /sys/bus/pci/drivers/igbvf",
         ] {
             assert!(line.contains(part), "{line}");
         }

@@ -56,7 +56,7 @@ pub(in crate::operation) enum DeviceProblem {
     /// A value in the configuration appears to name one device, but a plugin may select another
     /// device for this value.
     #[error(
-        "key {} is {:?}, with which a plugin may take a device that jackfield has not checked; \
+        "key {} is {:?}, so a plugin may take a device that jackfield has not checked; \
          write the address or the name of one device",
         .0.key, .0.value
     )]
@@ -95,7 +95,7 @@ pub(in crate::operation) enum DeviceProblem {
     #[error(
         "{device} is bound to driver {driver}, and its interface is in no network namespace that \
          jackfield can find; end the process that keeps the interface's namespace open, or rebind \
-         the device through /sys/bus/pci/drivers/{driver}/unbind and bind"
+         the device through unbind and bind in /sys/bus/pci/drivers/{driver}"
     )]
     LostInterface { device: String, driver: String },
     /// The interface of a device is in another network namespace, although no recorded pod has the
@@ -156,8 +156,8 @@ pub(in crate::operation) enum DeviceProblem {
     /// The device still has a network identity of the previous pod. `line` says why Jackfield could
     /// not remove this identity.
     #[error(
-        "{device} still has the {} of its previous pod: {line}; rebind it through \
-         /sys/bus/pci/drivers/{}/unbind and bind, or {}",
+        "{device} still has the {} of its previous pod: {line}; rebind it through unbind and bind in \
+         /sys/bus/pci/drivers/{}, or {}",
         words(*.identity).0, .driver.as_deref().unwrap_or("DRIVER"), words(*.identity).1
     )]
     PreviousIdentity {

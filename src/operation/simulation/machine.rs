@@ -36,7 +36,7 @@ pub(super) struct Process {
     is_dead: Cell<bool>,
     /// The delegate that the process runs now.
     pub(super) delegate: RefCell<Option<Work>>,
-    /// For each container, when this process ran its first delegate.
+    /// Each container for which this process has run a delegate, and the time of the first delegate.
     pub(super) begun: RefCell<Vec<(String, Duration)>>,
     /// When the process took its first lock.
     pub(super) locked: Cell<Option<Duration>>,

@@ -49,7 +49,7 @@ pub enum ValueError {
     #[error("it is not a valid namespace; write the name of a namespace")]
     Namespace,
     /// A path is not absolute, or contains a NUL character.
-    #[error("write an absolute path")]
+    #[error("write an absolute path without NUL characters")]
     RelativePath,
     /// The value is not one of the documented choices.
     #[error("use one of {}", .0.join(", "))]

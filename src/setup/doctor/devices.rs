@@ -81,7 +81,7 @@ fn unrestored(context: &Context<'_>, findings: &mut Findings<'_>) {
         let causes = device.causes.join(", ");
         let problem = format!("it differs from its state before {pod} had it: {causes}");
         let remedy = format!(
-            "rebind it through /sys/bus/pci/drivers/{}/unbind and bind; the next ADD with this \
+            "rebind it through unbind and bind in /sys/bus/pci/drivers/{}; the next ADD with this \
              device tries again to restore it",
             device.before.driver.as_deref().unwrap_or("DRIVER")
         );

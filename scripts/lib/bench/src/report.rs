@@ -20,8 +20,8 @@ const BURST: f64 = 0.45;
 const MEMORY: f64 = 5.0;
 const IDLE: f64 = 10.0;
 const PEAK: f64 = 16.0;
-/// The share of thick Multus's overhead that Jackfield's may be.
-const OF_THICK: f64 = 0.1;
+/// How many percent of thick Multus's overhead Jackfield's may be.
+const OF_THICK: f64 = 10.0;
 const BINARY: f64 = 8.0 * 1000.0 * 1000.0 / 1024.0 / 1024.0;
 
 /// The name of the contender that is Jackfield's binary a second time.
@@ -113,9 +113,10 @@ pub(crate) fn whole(
             line(name, share, &unit, promise, share <= promise);
             if let Some((_, thick)) = thick.filter(|_| contender.name != THICK) {
                 let of_thick = thick.median(verb) - bare.median(verb);
-                let share = over(verb) / of_thick;
-                let unit = format!("of Multus's +{of_thick:.2}");
-                line("", share, &unit, OF_THICK, share <= OF_THICK);
+                let percent = 100.0 * over(verb) / of_thick;
+                let unit = format!("% of +{of_thick:.2}");
+                let name = format!("{name} and thick Multus");
+                line(&name, percent, &unit, OF_THICK, percent <= OF_THICK);
             }
         }
         // Only one of them is served by the agent; what it hears of the others is theirs.

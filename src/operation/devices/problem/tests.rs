@@ -95,8 +95,8 @@ fn each_problem_of_an_allocated_device_has_its_own_message() {
                 line: "x".to_owned(),
                 driver: None,
             },
-            "device 0000:01:10.2 still has the GUID of its previous pod: x; rebind it through \
-             /sys/bus/pci/drivers/DRIVER/unbind and bind, or request an infiniband-guid",
+            "device 0000:01:10.2 still has the GUID of its previous pod: x; rebind it through unbind and bind in \
+             /sys/bus/pci/drivers/DRIVER, or request an infiniband-guid",
         ),
         (
             DeviceProblem::AddressUsed {
@@ -126,7 +126,7 @@ fn each_problem_in_a_definition_has_its_own_message() {
                 key: key(),
                 value: "eth*".to_owned(),
             }),
-            "key master is \"eth*\", with which a plugin may take a device that jackfield has not \
+            "key master is \"eth*\", so a plugin may take a device that jackfield has not \
              checked; write the address or the name of one device",
         ),
         (
@@ -173,7 +173,7 @@ fn each_problem_in_a_definition_has_its_own_message() {
             },
             "device d is bound to driver igbvf, and its interface is in no network namespace that \
              jackfield can find; end the process that keeps the interface's namespace open, or \
-             rebind the device through /sys/bus/pci/drivers/igbvf/unbind and bind",
+             rebind the device through unbind and bind in /sys/bus/pci/drivers/igbvf",
         ),
         (
             DeviceProblem::Elsewhere(

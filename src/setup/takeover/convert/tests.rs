@@ -1,6 +1,6 @@
 use super::*;
 
-/// Converts a configuration of Multus, in a runtime's directory with one network.
+/// Converts the configuration `conf` of Multus on a node whose CNI directory has one network.
 fn converted(
     conf: &str,
     daemon: Option<&str>,
