@@ -155,7 +155,7 @@ impl OwedByPod {
 
     /// Merges the owed writes of a pod into one publication. `None` if the pod has no owed writes.
     pub(super) async fn of(&self, pod: &PodName) -> Option<DuePublication> {
-        let mut files = self.pods.borrow().get(pod).cloned().unwrap_or_default();
+        let files = self.pods.borrow().get(pod).cloned().unwrap_or_default();
         let from_memory = self.in_memory.borrow().get(pod).cloned();
         let in_memory = from_memory.as_ref().map(|kept| &kept.write);
         let mut order = files.clone();
@@ -167,15 +167,15 @@ impl OwedByPod {
                 Some(write) => Ok(Some(write.clone())),
                 None => self.owed.read(name),
             };
-            // If a file is missing, a plugin has merged the file's publication into a newer file,
-            // or the DEL of a static pod has removed the file.
-            let Some(write) = write.unwrap_or_else(|_| {
-                // This file cannot be read, so the publication lacks its content. Therefore
-                // `made` must not remove the file.
-                files.retain(|(_, file)| file != name);
-                None
-            }) else {
-                continue;
+            let write = match write {
+                Ok(Some(write)) => write,
+                // A plugin has merged the file's publication into a newer file, or the DEL of a
+                // static pod has removed the file.
+                Ok(None) => continue,
+                Err(cause) => {
+                    self.put_aside(name, &cause);
+                    continue;
+                }
             };
             let period = write.period();
             newest = Some(match newest {

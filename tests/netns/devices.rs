@@ -240,7 +240,11 @@ fn a_vf_without_its_interface_fails_before_anything_runs() {
     assert_foreseen(
         &lab,
         104,
-        &[KERNEL, "no network namespace", "drivers/igbvf"],
+        &[
+            KERNEL,
+            "no network namespace",
+            "unbind and bind in /sys/bus/pci/drivers/igbvf",
+        ],
     );
 }
 

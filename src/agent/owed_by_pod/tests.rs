@@ -73,6 +73,25 @@ fn thousands_of_files_of_one_pod_become_one_publication() {
 }
 
 #[test]
+fn a_file_that_became_unreadable_is_renamed_and_not_removed() {
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path(), "1.json", Some("older"), 0);
+    write(dir.path(), "2.json", Some("newest"), 0);
+    let waiting = OwedByPod::new(OwedWrites::new(dir.path()));
+    let publish = dir.path().join("publish");
+    on_runtime(async {
+        waiting.look().await.unwrap();
+        fs::write(publish.join("1.json"), "{").unwrap();
+        let due = waiting.of(&pod("web")).await.unwrap();
+        waiting.made(&due);
+    });
+    assert_eq!(waiting.len(), 0);
+    let left = fs::read_dir(&publish).unwrap();
+    let left: Vec<_> = left.map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left, ["1.json.unreadable"]);
+}
+
+#[test]
 fn a_file_that_no_plugin_wrote_is_renamed_and_skipped() {
     let dir = tempfile::tempdir().unwrap();
     write(dir.path(), "1.json", Some("n"), 0);
