@@ -39,10 +39,10 @@ const NEW: Duration = Duration::from_secs(5);
 /// `WINDOW` is for one answer, `ALL_WINDOWS` for all answers on the connection together.
 const WINDOW: u32 = 256 << 10;
 const ALL_WINDOWS: u32 = 1 << 20;
-/// How many idle connections of HTTP/1.1 the client keeps, and the largest read buffer of each, in
-/// bytes. By default, the client would keep all idle connections for 90 s, with up to 400 KiB each.
-const MOST_IDLE: usize = 4;
-const BUFFER: usize = 64 << 10;
+/// The largest read buffer of an HTTP/1.1 connection, in bytes. By default, the buffer of a
+/// connection that has carried a long answer grows to 400 KiB. The connection keeps this buffer
+/// while it is idle, for up to 90 s.
+const BUFFER: usize = 16 << 10;
 
 /// The client of an API server. It can switch to new connections.
 pub(super) struct ApiClient {
@@ -155,7 +155,6 @@ fn client(config: &Config) -> Result<Client, CredentialsError> {
     let http = legacy::Client::builder(TokioExecutor::new())
         .timer(TokioTimer::new())
         .pool_timer(TokioTimer::new())
-        .pool_max_idle_per_host(MOST_IDLE)
         .http1_max_buf_size(BUFFER)
         .http2_keep_alive_interval(PING_AFTER)
         .http2_keep_alive_timeout(PING_WITHIN)
@@ -177,62 +176,4 @@ fn tcp() -> HttpConnector {
     tcp.set_keepalive_retries(Some(2));
     tcp.set_tcp_user_timeout(Some(PING_AFTER + PING_WITHIN));
     tcp
-}
-
-#[cfg(test)]
-mod tests {
-    use std::io::{Read, Write};
-    use std::net::TcpListener;
-    use std::sync::atomic::{AtomicUsize, Ordering};
-    use std::sync::{Arc, Barrier};
-
-    use super::*;
-
-    const REQUESTS: usize = 2 * MOST_IDLE;
-
-    /// Serves HTTP/1.1. Answers only after [`REQUESTS`] requests have arrived, so that each has a
-    /// connection of its own. Returns the server's address, and the number of connections that the
-    /// client has closed.
-    fn start_server() -> (String, Arc<AtomicUsize>) {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = format!("http://{}", listener.local_addr().unwrap());
-        let closed = Arc::new(AtomicUsize::new(0));
-        let (count, all) = (Arc::clone(&closed), Arc::new(Barrier::new(REQUESTS)));
-        std::thread::spawn(move || {
-            for stream in listener.incoming() {
-                let (count, all) = (Arc::clone(&count), Arc::clone(&all));
-                std::thread::spawn(move || {
-                    let (mut stream, mut bytes) = (stream.unwrap(), [0; 4096]);
-                    let _ = stream.read(&mut bytes).unwrap();
-                    all.wait();
-                    let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}";
-                    stream.write_all(answer).unwrap();
-                    while stream.read(&mut bytes).is_ok_and(|length| length > 0) {}
-                    count.fetch_add(1, Ordering::SeqCst);
-                });
-            }
-        });
-        (address, closed)
-    }
-
-    #[test]
-    fn most_connections_of_http_1_close_after_the_answer() {
-        let (address, closed) = start_server();
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .unwrap();
-        runtime.block_on(async {
-            let client = client(&Config::new(address.parse().unwrap())).unwrap();
-            let get = || http::Request::get("/").body(Vec::new()).unwrap();
-            let answers = (0..REQUESTS).map(|_| client.request_text(get()));
-            let answers = futures_util::future::join_all(answers).await;
-            assert!(answers.iter().all(Result::is_ok), "{answers:?}");
-            let until = Instant::now() + Duration::from_secs(10);
-            while closed.load(Ordering::SeqCst) < REQUESTS - MOST_IDLE {
-                assert!(Instant::now() < until, "{closed:?} connections are closed");
-                tokio::time::sleep(Duration::from_millis(1)).await;
-            }
-        });
-    }
 }
