@@ -106,8 +106,8 @@ pub enum Repair {
 }
 
 /// A part of a device's state that determines who a pod is in the network, or which hosts the pod
-/// can reach. If the device keeps this part, the next pod with the device takes over the previous
-/// pod's place in the network.
+/// can reach. If the device keeps this part, the next pod with the device may get the previous
+/// pod's address, GUID or VLAN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PodIdentity {
     /// The hardware address.
@@ -170,9 +170,9 @@ fn compare_interfaces(before: &DeviceState, now: &DeviceState, comparison: &mut 
     }
 }
 
-/// The length of an Ethernet address in octets. Jackfield restores no hardware addresses other than
-/// Ethernet addresses. An IPoIB address cannot be set: its GUID comes from the physical function,
-/// and its queue pair number changes on every start of the interface.
+/// The length of an Ethernet address in octets. Jackfield restores only Ethernet addresses. An
+/// IPoIB address cannot be set: its GUID comes from the physical function, and its queue pair
+/// number changes on every start of the interface.
 const ETHERNET: usize = 6;
 
 impl DeviceState {
@@ -216,7 +216,7 @@ fn or_none(driver: &Option<String>) -> &str {
 }
 
 impl Repair {
-    /// Returns the previous pod's identity that the device keeps until this repair succeeds.
+    /// Returns the part of the previous pod's identity that this repair removes from the device.
     /// Returns [`None`] if the repair concerns no identity, or if the device does not have the
     /// previous pod's identity.
     #[must_use]

@@ -215,7 +215,7 @@ fn print_json(document: &impl fmt::Display) -> Result<(), CommandError> {
     printed(console::print_json(&document.to_string()))
 }
 
-/// Prints a document and escapes nothing. The document contains only text of Jackfield itself.
+/// Prints a document without escaping. The caller must escape text that is not Jackfield's own.
 fn print_document(document: &str) -> Result<(), CommandError> {
     printed(console::write(document))
 }

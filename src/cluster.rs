@@ -93,8 +93,8 @@ pub trait Cluster {
     /// `removal` if no agent listens but a kubeconfig is configured.
     fn withdraw(&self, _removal: &Publication) {}
 
-    /// Removes the unfinished files that killed processes left while they published. May remove
-    /// only the files about the pod.
+    /// Removes the unfinished files that killed processes left while they published. An
+    /// implementation may skip the files about other pods.
     fn sweep(&self, _pod: &PodName) {}
 
     /// Drops the unpublished statuses and events of a pod that is gone.

@@ -1,4 +1,4 @@
-//! Problems: values that code examines and that have a text for people.
+//! The trait of problems: values that code examines, with a message for people.
 //!
 //! A module defines its problems as an enum or a struct, and keeps their texts in one file. Code
 //! examines these values to decide what to do. Code compares texts only to avoid logging the same
@@ -32,7 +32,7 @@ pub fn line(problem: &dyn Problem) -> String {
 pub struct SharedError(Arc<dyn Error + Send + Sync>);
 
 impl SharedError {
-    /// Shares an error.
+    /// Wraps `error`.
     pub fn new(error: impl Error + Send + Sync + 'static) -> SharedError {
         SharedError(Arc::new(error))
     }

@@ -69,8 +69,8 @@ pub const TARGETS: &[Target] = &[
     target("installation", 1 << 16, files::installation),
 ];
 
-/// Puts a message about an input into a CNI error. Checks that the runtime then gets a message of
-/// limited length without control characters.
+/// Puts a message about an input into a CNI error. Checks that the message in the error's JSON has
+/// a limited length and no control characters.
 fn said(what: &dyn Display) {
     const LONGEST: usize = (16 << 10) + 100;
     let document = Error::new(100, what.to_string()).to_json(Version::LATEST);

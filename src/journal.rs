@@ -18,9 +18,9 @@
 //! publish/…                         statuses and events that the API server does not have yet
 //! ```
 //!
-//! The plugin never syncs a record to disk. A power loss removes every network namespace, so
-//! afterwards a record matters only for what delegates keep on disk, such as IPAM leases. The agent
-//! syncs the record after the plugin has answered the runtime ([`Journal::lend`]).
+//! The plugin never syncs a record to disk. After a power loss, the network namespaces are gone. A
+//! DEL then needs the record only to release what delegates keep on disk, such as IPAM leases. The
+//! agent syncs the record after the plugin has answered the runtime ([`Journal::lend`]).
 //!
 //! Only root may write to the directory, because a DEL runs the plugins that the records name.
 
@@ -190,7 +190,7 @@ impl Journal {
 
     /// Removes the record of `key`, and then the markers of a failed detachment and of a failed
     /// change. The caller must have detached every attachment in the record. If the record cannot
-    /// be removed, the markers stay. They cause a retry, which tries again to remove the record.
+    /// be removed, the markers stay, so that a retry can remove the record.
     ///
     /// # Errors
     /// Code 109 if the record exists and cannot be removed.
@@ -297,9 +297,9 @@ impl Journal {
         Ok(complete.map(|it| it.header.key()).collect())
     }
 
-    /// Returns every sandbox whose ADD is complete and whose pod is known, with the digest of the
-    /// `networks` annotation that the sandbox's attachments match. If the record has no digest,
-    /// returns the default digest, which matches no annotation. Skips records that cannot be read.
+    /// Returns every sandbox whose ADD is complete and whose pod is known, with the recorded
+    /// digest of the `networks` annotation. If the record has no digest, returns the default
+    /// digest, which matches no annotation. Skips records that cannot be read.
     ///
     /// # Errors
     /// As [`Journal::keys`].
@@ -358,8 +358,8 @@ impl Journal {
     }
 
     /// Refuses a journal that users other than root can write to, because a DEL runs the plugins
-    /// that the records name. Before the check, removes the access of other users from the
-    /// directory, if they cannot write to it and it contains only folders of the journal.
+    /// that the records name. Before the check, sets the mode of the directory to 0700 if the
+    /// directory contains only folders of the journal and other users cannot write to it.
     ///
     /// # Errors
     /// Code 109 with the directory and the reason.
@@ -395,7 +395,7 @@ impl Journal {
         };
         if is_open && all_ours() {
             let closed = fs::Permissions::from_mode(0o700);
-            // This fails harmlessly on a file system without modes.
+            // Ignore the error, because some file systems have no modes.
             let _ = fs::set_permissions(&self.dir, closed);
         }
     }

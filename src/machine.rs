@@ -12,8 +12,8 @@ use std::path::Path;
 #[cfg(test)]
 pub(crate) use simulated::{Machine, current, on};
 
-/// Expands to code that asks the simulated machine and returns its answer from the function around
-/// the macro. Without a simulated machine, that function continues.
+/// Asks the simulated machine. The enclosing function then returns the machine's answer. Without a
+/// simulated machine, the enclosing function continues.
 macro_rules! ask_machine {
     ($question:ident($($argument:expr),*)) => {
         #[cfg(test)]

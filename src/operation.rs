@@ -1,5 +1,4 @@
-//! The CNI verbs, and the change of a running pod's networks. Each of them has its own file. Their
-//! steps are:
+//! The CNI verbs, and the change of a running pod's networks. The steps of each are:
 //!
 //! ```text
 //! add     prepare ▶ journal ▶ baseline ▶ for each: (delegate ▶ verify) ▶ routes ▶ publish
@@ -149,8 +148,8 @@ impl<'a> Context<'a> {
         self.deadline.saturating_duration_since(clock::now())
     }
 
-    /// Returns a context with an earlier deadline for a part of this call. After that deadline,
-    /// 1/`share` of the time that now remains is left for the rest of the call.
+    /// Returns a context with an earlier deadline for a part of this call. Reserves 1/`share` of
+    /// the remaining time for the rest of the call.
     fn sparing(&self, share: u32) -> Context<'a> {
         self.until(self.deadline - self.left() / share)
     }

@@ -131,9 +131,9 @@ fn depth() -> Result<Depth, DepthError> {
 /// A Jackfield is nested if another Jackfield or one of its delegates called it.
 ///
 /// A nested ADD always fails, so a nested DEL or GC has nothing to detach and succeeds. If a nested
-/// DEL failed, the outer Jackfield would retry it forever. Jackfield sets the variable to a valid
-/// number for its delegates, so a Jackfield with an invalid value is not nested. The DEL of a
-/// Jackfield with an invalid value fails, because the runtime would otherwise forget a sandbox that
+/// DEL failed, the outer Jackfield would retry it forever. An invalid value does not come from an
+/// outer Jackfield, which sets a valid number for its delegates. So a DEL with an invalid value
+/// comes from the runtime and fails. If the DEL succeeded, the runtime would forget a sandbox that
 /// is still attached.
 fn nested_answer(verb: Verb, error: DepthError) -> Result<String, Failure> {
     match (verb, &error) {

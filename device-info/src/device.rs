@@ -94,8 +94,8 @@ pub struct DeviceNames {
 impl DeviceNames {
     /// Returns whether the interface belongs to the device that `id` identifies.
     ///
-    /// The interface of a subfunction does not belong to the PCI function of which the subfunction
-    /// is a part. Returns `None` if the names of the device do not decide the question, for example
+    /// The interface of a subfunction does not belong to the subfunction's parent PCI function.
+    /// Returns `None` if the names of the interface's device are not enough to decide, for example
     /// if a device plugin uses its own form of identifier.
     #[must_use]
     pub fn is(&self, id: &str) -> Option<bool> {

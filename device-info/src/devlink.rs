@@ -22,8 +22,8 @@ mod port;
 /// while a driver reloads, the kernel may keep the device locked for seconds.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The maximum number of datagrams in an answer. A full datagram has at least 4 KiB, which is about
-/// 30 ports.
+/// The maximum number of datagrams in an answer. A full datagram has at least 4 KiB, enough for
+/// about 30 ports.
 const MAX_DATAGRAMS: usize = 4096;
 
 /// A device's bus and name in devlink: `pci/0000:03:00.0`.
@@ -66,9 +66,9 @@ impl Devlink {
     ///
     /// # Errors
     ///
-    /// [`DevlinkError::Absent`] if this kernel has no devlink. This is not a fault, because the
-    /// crate then finds representors through sysfs. Another variant if the socket fails, if devlink
-    /// refuses or does not answer, or if the answer is unreadable.
+    /// [`DevlinkError::Absent`] if this kernel has no devlink. Without devlink, the crate finds
+    /// representors through sysfs. Another variant if the socket fails, if devlink refuses or does
+    /// not answer, or if the answer is unreadable.
     pub fn open() -> Result<Self, DevlinkError> {
         let mut socket = Socket::new(NETLINK_GENERIC).map_err(DevlinkError::socket)?;
         socket.bind_auto().map_err(DevlinkError::socket)?;

@@ -1,5 +1,5 @@
-//! Imitated captures of machines for tests: sysfs trees and devlink answers. Code builds them; none
-//! was captured on hardware.
+//! Synthetic captures of machines for tests: sysfs trees and devlink answers. Code builds them;
+//! none was captured on hardware.
 //!
 //! Fixtures without `unverified` in their names match the sysfs trees of Linux 6.12 in a virtual
 //! machine. An `unverified_` fixture is made from data sheets and driver sources, because no

@@ -193,8 +193,8 @@ impl DeviceInfo {
         }
     }
 
-    /// Returns the version of the specification. It is new enough to define every key that has a
-    /// value here.
+    /// Returns the version of the specification. If the device has a representor, the version is at
+    /// least 1.1.0.
     #[must_use]
     pub fn version(&self) -> SpecVersion {
         self.version
@@ -225,8 +225,8 @@ impl DeviceKind {
         }
     }
 
-    /// Returns the oldest version of the specification that defines every key that has a value
-    /// here.
+    /// Returns the oldest version of the specification that defines all keys with a value in
+    /// `self`.
     fn needs(&self) -> SpecVersion {
         let representor = match self {
             Self::Pci(pci) => pci.representor_device.is_some(),

@@ -15,8 +15,8 @@ use crate::vdpa::VdpaDriver;
 
 /// A machine's network hardware, as this network namespace shows it.
 ///
-/// With devlink, reading takes on average at most 40 system calls in sysfs for each function, even
-/// if every function has a representor and an RDMA device. Reading 256 virtual functions takes less
+/// With devlink, reading makes an average of at most 40 system calls in sysfs per function, even if
+/// every function has a representor and an RDMA device. Reading 256 virtual functions takes less
 /// than 50 ms. `None` and empty lists mean "missing or not known". `remarks` has one line for each
 /// value that the crate could not read.
 ///
@@ -260,7 +260,7 @@ impl Inventory {
 
     /// Describes a function. `uplink` is the PF's own interface, if devlink reports it. Without
     /// `uplink`, this method finds the function's own interface in sysfs. For a PF with
-    /// representors, it must then read the port name of each of them.
+    /// representors, the search reads the port name of every interface of the PF.
     fn function_with(
         &self,
         function: &PciFunction,

@@ -40,8 +40,8 @@
 //!   more than 4 KiB in an attribute, text that is not a number).
 //! - **Current.** Every method reads sysfs when it is called. The crate caches nothing. A device
 //!   that vanishes between two calls is unknown from then on.
-//! - **Bounded.** The crate reads an attribute with a single `read`, and at most 4 KiB of it. It
-//!   reads links one at a time and never follows them recursively, because physical and virtual
+//! - **Bounded.** The crate reads at most 4 KiB of an attribute, with a single `read`. It reads
+//!   links one at a time and never follows them recursively, because physical and virtual
 //!   functions link to each other. With devlink, reading one device takes at most 60 system calls
 //!   in sysfs, whatever the number of devices. Reading an [`Inventory`] takes at most 40 system
 //!   calls for each function. Tests enforce both limits. With 256 VFs, the crate reads one device
@@ -75,7 +75,7 @@
 //!
 //! - `fixtures`: machines for tests, including rare hardware.
 //! - `pci-names`: a compiled-in table of vendor and device names, which adds 3 MB. [`PciNames`]
-//!   takes from it the names that the machine's `pci.ids` lacks. The build script of the crate
+//!   uses this table for names that the machine's `pci.ids` lacks. The build script of the crate
 //!   `pci-ids` downloads a newer table with curl. In this repository, `.cargo/config.toml` forbids
 //!   the download, so that a build without a network gives the same result. Elsewhere, set
 //!   `CURL_HOME` to a directory with a `.curlrc` that forbids the download.

@@ -5,9 +5,9 @@ use std::str::FromStr;
 
 use crate::quoted::Quoted;
 
-/// The port of a NIC's switch that an interface belongs to, as drivers report it in
-/// `phys_port_name`: `p0`, `p0s1`, `pf0`, `pf0vf3`, `pf0sf5`. On a DPU, a prefix such as `c1` marks
-/// a function that belongs to the host in which the DPU is installed.
+/// The switch port of an interface, as drivers report it in `phys_port_name`: `p0`, `p0s1`, `pf0`,
+/// `pf0vf3`, `pf0sf5`. On a DPU, a prefix such as `c1` marks a function that belongs to the host in
+/// which the DPU is installed.
 ///
 /// To find a representor, the crate uses port names only if devlink reports no ports.
 ///

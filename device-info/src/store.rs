@@ -115,7 +115,7 @@ impl DeviceInfoDir {
     ///
     /// # Errors
     ///
-    /// [`StoreError`] if it cannot be created.
+    /// [`StoreError`] if the directory cannot be created.
     pub fn prepare_cni(&self) -> Result<(), StoreError> {
         Directory::create(&self.base, CNI).map(drop)
     }

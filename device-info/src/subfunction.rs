@@ -65,7 +65,8 @@ impl Subfunction {
         self.0.value("sfnum", "subfunction number")
     }
 
-    /// Returns the PCI function that the subfunction is part of: the nearest one above it in sysfs.
+    /// Returns the PCI function that the subfunction is part of: the nearest PCI function above the
+    /// subfunction in sysfs.
     #[must_use]
     pub fn parent(&self) -> Option<PciFunction> {
         let (_, entry) = self.0.pci_ancestor()?;

@@ -48,8 +48,8 @@ impl Sysfs {
 
     /// Returns the vDPA devices directly below `parent`. Each of them has an entry in the directory
     /// of `parent`, with the same name as on the vDPA bus. So this method compares the names, and
-    /// reads only the links of names that match. The number of system calls then does not grow with
-    /// the number of all vDPA devices of the node.
+    /// reads only the links of names that match. The number of system calls does not depend on the
+    /// vDPA devices of other parents.
     pub(crate) fn vdpa_devices_below(&self, parent: &Entry) -> Vec<VdpaDevice> {
         let on_bus = self.names(DEVICES);
         if on_bus.is_empty() {

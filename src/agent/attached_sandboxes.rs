@@ -1,8 +1,8 @@
 //! The sandboxes that are attached on this node, and whether their pods' annotations have changed.
 //!
-//! Each DEL, and each successful ADD or change of a running pod's networks, reports its sandbox.
-//! The agent keeps the sandboxes only in memory, and does not read the journal. So after a restart,
-//! the agent asks the next STATUS for the list of all sandboxes.
+//! Each DEL, each successful ADD, and each successful change of a running pod's networks reports
+//! its sandbox. The agent keeps the sandboxes only in memory, and does not read the journal. So
+//! after a restart, the agent asks the next STATUS for the list of all sandboxes.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -33,8 +33,8 @@ struct Attached {
     pod: PodName,
     /// The digest of the annotation that the attachments match.
     networks: NetworksDigest,
-    /// When the agent learned of a changed annotation, and the annotation's digest; `None` while
-    /// the agent knows of no annotation that differs from the attachments.
+    /// When the agent learned that the annotation differs from the attachments, and the digest of
+    /// the annotation. `None` if the agent has not seen a difference.
     changed: Option<(Instant, NetworksDigest)>,
 }
 
@@ -88,8 +88,8 @@ impl AttachedSandboxes {
             }
             if self.attached.borrow().len() >= MOST {
                 warn!(
-                    "more than {MOST} sandboxes are attached on this node, and the agent notices \
-                     changed annotations only of {MOST}; run jackfield reconcile for the others"
+                    "more than {MOST} sandboxes are attached on this node, but the agent checks \
+                     the annotations of only {MOST}; run jackfield reconcile for the others"
                 );
                 break;
             }

@@ -116,8 +116,8 @@ impl DefinitionCache {
         Rc::clone(readings.entry(object.clone()).or_default())
     }
 
-    /// Ends a read. Keeps the definition if the read succeeded, and if one watch lasted during the
-    /// whole read and reported no change of the definition.
+    /// Ends a read. Keeps the definition if the read succeeded and the same watch was active during
+    /// the whole read. Does not keep a definition that the watch reported as changed.
     pub(super) fn read(&self, object: &ObjectRef, reading: &Reading) {
         let mut readings = self.readings.borrow_mut();
         if !readings

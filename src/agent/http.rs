@@ -33,8 +33,8 @@ const TAKEN_PAUSE: Duration = Duration::from_secs(1);
 const METRICS: &str = "/metrics";
 const TEXT: &str = "text/plain; charset=utf-8";
 
-/// Binds the address as soon as it is free. Waits instead of ending with an error, because any user
-/// of the node can occupy the address, and could otherwise stop the agent.
+/// Binds the address as soon as it is free. Retries after an error. If a bind error ended the
+/// agent, any user of the node could stop the agent by occupying the address.
 async fn listen(address: SocketAddr) -> TcpListener {
     let mut is_logged = false;
     loop {

@@ -24,8 +24,9 @@ use crate::npwg::{Dialect, ObjectRef};
 
 /// The limit of the memory for the definitions in all pending answers, in KiB.
 const ROOM: usize = 1024;
-/// How many definitions from the cache the agent copies at the same time to send them in separate
-/// messages. The agent sends a definition in a separate message if it does not fit in [`ROOM`].
+/// The maximum number of definitions that the agent copies from the cache at the same time. The
+/// agent copies a definition that does not fit in [`ROOM`], and sends the copy in a separate
+/// message.
 const COPIES: usize = 8;
 /// The default socket of kubelet's pod-resources API, used until a question names a socket.
 const KUBELET: &str = "/var/lib/kubelet/pod-resources/kubelet.sock";
@@ -35,12 +36,12 @@ const READS: usize = 8;
 /// The largest definition that the agent reads for the cache, in bytes. This is enough for a
 /// configuration of [`KEPT_TEXT`] bytes and the copy that `kubectl apply` puts into an annotation.
 const READ_TO_KEEP: usize = 256 << 10;
-/// The most definitions of a pod that the agent reads before the ADD of the pod asks for them.
+/// The maximum number of definitions that the agent reads for a pod before the pod's ADD.
 const FORESEEN: usize = 32;
-/// The most pods whose definitions the agent reads in advance at the same time.
+/// The maximum number of pods for which the agent concurrently reads definitions in advance.
 const FORESIGHT: usize = 4;
-/// The most pods outside the cache that the agent reads at the same time. The number is small to
-/// save memory, because a pod object may be as large as etcd allows.
+/// The maximum number of pods outside the cache that the agent reads at the same time. The number
+/// is small to save memory, because a pod object may be as large as etcd allows.
 const PODS: usize = 2;
 
 /// Everything that the agent can look up.

@@ -115,7 +115,7 @@ impl Metrics {
             watch_failures: add(
                 ours,
                 "watch_failures",
-                "Watches that failed, failed restarts included",
+                "Failed watches, including failed restarts",
             ),
             absences: add(
                 ours,

@@ -195,8 +195,8 @@ impl OwedByPod {
         })
     }
 
-    /// Removes the files of a publication that the API server has now or whose pod is gone, and
-    /// drops the publication from memory.
+    /// Removes a finished publication from disk and from memory. A publication is finished when the
+    /// API server has it, or when the pod is gone.
     pub(super) fn made(&self, due: &DuePublication) {
         let pod = due.publication.pod();
         let mut memory = self.in_memory.borrow_mut();

@@ -37,8 +37,8 @@ impl Pause {
         self.asked_until.set(None);
     }
 
-    /// Ends the pause and returns `true`. While a pause that the API server asked for lasts,
-    /// changes nothing and returns `false`.
+    /// Ends the pause and returns `true`. If the API server asked for the pause and the pause still
+    /// lasts, changes nothing and returns `false`.
     pub(super) fn cut_short(&self) -> bool {
         let is_asked = self.asked_until.get().is_some_and(|it| it > Instant::now());
         if !is_asked {

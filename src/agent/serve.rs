@@ -174,8 +174,8 @@ impl PluginService {
         }
     }
 
-    /// Counts a finished call, takes the report about its sandbox, logs its failure, and creates an
-    /// event after a long absence of the agent.
+    /// Handles the figures of a finished call: updates the metrics and the attached sandboxes, and
+    /// logs a failure. Creates an event if the agent did not answer for [`LONG_SILENCE`] or longer.
     fn over(&self, mut figures: Figures) {
         self.knowledge.metrics.over(&figures);
         let reported = figures.sandbox.take();
@@ -245,8 +245,9 @@ impl PluginService {
     }
 }
 
-/// Receives the next message, and the descriptor of a journal record if the message carries a
-/// descriptor. Once the message has begun, its remaining bytes must arrive within [`ARRIVAL`].
+/// Receives the next message. If a descriptor of a journal record arrives with the message, also
+/// returns the descriptor. Once the message has begun, its remaining bytes must arrive within
+/// [`ARRIVAL`].
 async fn receive(stream: &mut UnixStream) -> Result<(ToAgent, Option<OwnedFd>), FrameError> {
     let mut header = [0; HEADER];
     let first = stream.async_io(Interest::READABLE, || {

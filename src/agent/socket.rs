@@ -1,4 +1,4 @@
-//! The agent's socket, through which plugins ask the agent. Only root has access to the socket.
+//! The agent's socket, to which plugins connect. Only root has access to the socket.
 
 use std::fs;
 use std::io;
@@ -30,11 +30,11 @@ pub(super) struct AgentSocket {
 impl AgentSocket {
     /// Binds `path` with mode 0600, in a directory with mode 0700.
     ///
-    /// If other users have access to the directory and it contains no file except the socket,
-    /// removes that access. If such a directory contains other files, fails instead, because other
-    /// programs may need access to these files. Replaces the socket of a dead agent. If another
-    /// agent listens on the socket, waits at most [`TAKE_OVER`] for that agent to end. Fails if the
-    /// file at `path` is not a socket.
+    /// If other users have access to the directory, changes its mode to 0700. Fails instead if the
+    /// directory contains files other than the socket, because other programs may need access to
+    /// these files. Replaces the socket of a dead agent. If another agent listens on the socket,
+    /// waits at most [`TAKE_OVER`] for that agent to end. Fails if the file at `path` is not a
+    /// socket.
     ///
     /// # Errors
     /// [`AgentError::Socket`].

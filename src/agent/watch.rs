@@ -1,8 +1,9 @@
 //! The watches that fill the cache.
 //!
 //! A watch resumes at the resource version where it stopped, so the API server sends only what has
-//! changed since. If the API server no longer has that version, the watch begins again. Of the API
-//! server's answers, a watch has only one page of a list or one event in memory at a time.
+//! changed since. If the API server no longer has that version, the watch begins again. A watch
+//! reads the API server's answers in parts: it has only one page of a list or one event in memory
+//! at a time.
 
 mod objects;
 

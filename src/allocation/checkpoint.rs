@@ -45,8 +45,8 @@ struct File {
     data: Data,
 }
 
-/// The file is of a known version if it has both keys, even as `null`, or one key with a value
-/// other than `null`. kubelet writes `null` for both keys if no device plugin has ever registered.
+/// The file is of a known version if at least one key has a value other than `null`, or if both
+/// keys are `null`. kubelet writes `null` for both keys if no device plugin has ever registered.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Data {

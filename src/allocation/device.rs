@@ -35,11 +35,11 @@ pub struct AllocatedDevice {
 pub enum Origin {
     /// The pod's manifest, if a folder of manifests takes the place of the cluster.
     Manifest,
-    /// kubelet's pod-resources API. It names every device of this resource that kubelet's
-    /// checkpoint lists for this pod.
+    /// kubelet's pod-resources API. kubelet's checkpoint lists no further devices of the same
+    /// resource for the pod.
     PodResources,
-    /// kubelet's checkpoint. It lists at least one device of this resource for this pod that the
-    /// pod-resources API does not name.
+    /// kubelet's checkpoint. The pod-resources API omits at least one of the pod's devices of the
+    /// same resource.
     Checkpoint,
     /// kubelet's pod-resources API for a claim, and the driver's ResourceSlice. kubelet's
     /// `dra_manager_state` lists the claim for this pod.
@@ -58,8 +58,8 @@ impl fmt::Display for Origin {
 }
 
 impl AllocatedDevice {
-    /// Returns the PCI address of the device; `None` if `id` is not a PCI address. Jackfield
-    /// reserves only devices with a PCI address for one pod.
+    /// Returns the PCI address of the device; `None` if `id` is not a PCI address. Jackfield does
+    /// not reserve a device without a PCI address.
     pub fn pci(&self) -> Option<PciAddress> {
         self.id.parse().ok()
     }

@@ -1,5 +1,5 @@
-//! What kubelet and the cluster say about a pod's devices at one moment (the evidence). From the
-//! evidence follows which devices of a resource the pod has (the verdict on the resource).
+//! The evidence: what kubelet and the cluster say about a pod's devices at one moment. A verdict
+//! says which devices of one resource the pod has, according to the evidence.
 
 mod claim_devices;
 mod index;

@@ -36,8 +36,8 @@ pub struct Sources<'a> {
     pub everything: bool,
     /// The time until which `gather` may wait for kubelet.
     pub until: Instant,
-    /// The deadline of the call. The devices of a resource that `gather` judges after this time
-    /// count as unknown.
+    /// The deadline of the call. After this time, `gather` no longer judges resources, and reports
+    /// their devices as unknown.
     pub deadline: Instant,
 }
 

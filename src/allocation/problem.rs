@@ -13,7 +13,7 @@ use crate::kubelet::DynamicDevice;
 /// Why a network gets no device (code 104).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AssignError {
-    /// More networks of the pod need a device of the resource than the pod has devices.
+    /// The pod has fewer devices of the resource than its networks need.
     #[error(
         "resource {resource}: {networks} of the pod's networks need a device each, but the pod has \
          {}; request more in a container's resources.limits or by a resource claim, or select \

@@ -285,9 +285,9 @@ impl Cluster for Agent {
 
     fn withdraw(&self, removal: &Publication) {
         // A node with a kubeconfig may have no agent, and then nothing would read the removal from
-        // disk. In this case drop the removal, because the call must not wait for the API server
-        // either. The status of the pod's ResourceClaim then lists the detached networks until the
-        // claim is deallocated.
+        // disk. In this case drop the removal. The plugin does not send the removal to the API
+        // server itself, because the call must not wait for the API server. The status of the pod's
+        // ResourceClaim then lists the detached networks until the claim is deallocated.
         let has_agent = self.api.is_none() || self.open(Purpose::Telling).is_ok();
         if has_agent && self.owed.keep(removal).is_ok() {
             self.owes.set(true);

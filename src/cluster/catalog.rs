@@ -16,8 +16,7 @@ use crate::npwg::{Definition, ObjectRef, RESOURCE_NAME_ANNOTATION};
 use crate::request::{ClusterNetwork, NodeConfig};
 
 /// The most definitions that the catalog reads. The limit bounds the time of an ADD, because the
-/// catalog may have to search `confDir` for each definition. Jackfield does not look up more
-/// definitions for one question either.
+/// catalog may have to search `confDir` for each definition.
 const MAX_DEFINITIONS: usize = 256;
 
 /// The longest name of a resource, in bytes.
@@ -230,7 +229,7 @@ impl Finder<'_> {
             _ if cluster.is_absolute() => cluster,
             _ => &self.config.conf_dir,
         };
-        // CNI versions before 0.3.0 have no chains, so the folder's plugins get at least 0.3.1.
+        // Versions before 0.3.0 have no chains. Use at least 0.3.1, the correction of 0.3.0.
         let version = self.config.version.max(Version::V0_3_1);
         conf_dir::auxiliary_chain(dir, name, version)
             .map(|found| found.map(|OnDisk { path, text }| bare(text, path.display().to_string())))

@@ -76,10 +76,12 @@ pub fn read(path: &Path) -> Result<OnDisk, ConfDirError> {
 /// `loadOnlyInlinedPlugins` to true (CNI 1.1.0 §1). The folder is in the same directory as the list
 /// and has the network's name. Each `.conf` file in the folder contains a plugin.
 ///
-/// A configuration without the key `type` is a list. A configuration with the key `type` is a list
-/// only if it has the key `plugins` and its file has the ending of a list. From such a list, this
-/// function removes the key `type`. A configuration that is not a list stays unchanged, and so does
-/// a list without a valid `name` or with an invalid `plugins`.
+/// - A configuration without `type` is a list.
+/// - A configuration with both `type` and `plugins` is a list if its file has the ending of a list.
+///   This function then removes `type`.
+/// - Any other configuration with `type` is a single plugin and stays unchanged.
+///
+/// A list without a valid `name` or with an invalid `plugins` stays unchanged too.
 ///
 /// # Errors
 /// When the folder exists but cannot be read, or when a `.conf` file in it cannot be read or is not
@@ -122,9 +124,9 @@ pub fn with_sibling_plugins(found: OnDisk) -> Result<OnDisk, ConfDirError> {
     })
 }
 
-/// Reads the auxiliary chain `name` (key `auxiliaryCNIChainName`): plugins in the folder `dir/name`
-/// that every pod gets in addition. Returns the plugins as one list in the CNI version `version`;
-/// `None` when the folder is missing or has no plugins.
+/// Reads the auxiliary chain `name` (key `auxiliaryCNIChainName`): the plugins in the folder
+/// `dir/name`, which run for every pod. Returns the plugins as one list in the CNI version
+/// `version`; `None` when the folder is missing or has no plugins.
 ///
 /// # Errors
 /// As [`with_sibling_plugins`].
@@ -143,7 +145,7 @@ pub fn auxiliary_chain(
         name,
         plugins,
     };
-    // This cannot fail, because each plugin was parsed as JSON before.
+    // The list always serializes, because the text of each plugin is valid JSON.
     let text = serde_json::to_string(&list).unwrap_or_default();
     Ok(Some(OnDisk { path, text }))
 }

@@ -12,8 +12,8 @@ use crate::npwg::ObjectRef;
 /// resources whose devices the pod's manifest lists. Returns `None` if the answer needs nothing
 /// from kubelet, as for most pods.
 ///
-/// An annotation can also name a device itself, and the device may be of any resource. If the
-/// manifest lists no devices, the answer then needs kubelet's, even if the list is empty.
+/// An annotation may also name a device with the key `deviceID`. The device can be of any resource.
+/// In this case, if the manifest lists no devices, the result is `Some`, even with an empty list.
 pub(super) fn wanted<'a>(question: &Question, answer: &'a Answer) -> Option<Vec<&'a str>> {
     let pod = answer.pod.as_ref()?;
     let annotations = question.annotations.as_ref().unwrap_or(&pod.annotations);

@@ -55,8 +55,8 @@ pub enum ClusterError {
     },
     /// A request to the API server failed.
     Api(#[from] ApiError),
-    /// The API server did not accept an event. Nothing retries the event. This error says nothing
-    /// about the pod's status, which is written before the events.
+    /// The API server did not accept an event. The plugin does not retry the event. The pod's
+    /// status is not affected, because the plugin writes the status before the events.
     Event(#[source] ApiError),
     /// The agent behind this socket did not fulfil a request.
     Agent(PathBuf, #[source] AgentProblem),

@@ -38,14 +38,14 @@ pub struct Figures {
     /// The time that each phase took.
     pub phases: Vec<PhaseFigure>,
     /// The outcome for each network whose plugins the call ran. If the plan of an ADD has problems,
-    /// only the outcome for the network of the first problem.
+    /// the list contains only the network of the first problem.
     pub networks: Vec<NetworkFigure>,
     /// Every call of a plugin.
     pub plugins: Vec<PluginFigure>,
     /// The size of the journal; `None` if the call did not count the records.
     pub on_record: Option<OnRecord>,
-    /// The sandbox that an ADD or a change of networks attached or changed, if the call succeeded.
-    /// For each DEL, even a failed one, the sandbox that the DEL was about.
+    /// The report about the sandbox of a successful ADD, DEL or change of networks; `None` for any
+    /// other call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<SandboxNetworks>,
     /// How many seconds the agent was absent before it answered this call. Only the first call that

@@ -49,9 +49,9 @@ const MAGIC: [u8; 2] = *b"JF";
 pub enum ToAgent {
     /// A question; answered by [`FromAgent::Answer`].
     Question(Question),
-    /// An owed write, which is a publication that the API server does not have yet, is on disk. There
-    /// is no answer. The agent publishes the write when the connection ends. The plugin has answered the
-    /// runtime by then, so publishing does not delay the pod.
+    /// Notifies the agent of an owed write: a publication on disk that the API server does not have
+    /// yet. There is no answer. The agent publishes the write when the connection ends. The plugin
+    /// has answered the runtime by then, so publishing does not delay the pod.
     Owed,
     /// The figures of a finished call. There is no answer. The agent does not count a call whose
     /// figures do not arrive.

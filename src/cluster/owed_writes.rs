@@ -310,8 +310,8 @@ fn writer(name: &str) -> Option<u32> {
     begin.rsplit_once('-')?.1.parse().ok()
 }
 
-/// Returns the end of the names of a pod's files. Two pods may share this end, because it contains
-/// only a checksum.
+/// Returns the suffix of the file names of a pod's owed writes. Two pods may have the same suffix,
+/// because it contains only a checksum of the pod's name and UID.
 fn ending(pod: &PodName) -> String {
     let uid = pod.uid.as_deref().unwrap_or_default();
     let sum = crc32fast::hash(format!("{pod} {uid}").as_bytes());

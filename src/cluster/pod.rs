@@ -141,7 +141,7 @@ pub struct Pod {
     pub annotations: PodAnnotations,
     /// The devices in the annotation `jackfield.io/devices` of a manifest, by resource name. They
     /// replace kubelet's allocation. The plugin does not read this field from an agent's answer,
-    /// because for a pod of the cluster, kubelet's files decide which devices the pod has.
+    /// because kubelet allocates the devices of a pod in a cluster.
     #[serde(skip_deserializing)]
     pub devices: BTreeMap<String, Vec<String>>,
     /// The containers that request extended resources, init containers first.

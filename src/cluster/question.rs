@@ -58,8 +58,8 @@ pub struct Answer {
     /// The claims that the annotations name, each with its name.
     #[serde(deserialize_with = "looked_up")]
     pub claims: Vec<(String, LookupResult<IpamClaim>)>,
-    /// The pod's devices according to kubelet. `None` if nothing has asked kubelet, for example
-    /// because no network uses devices.
+    /// The pod's devices according to kubelet. `None` if neither the agent nor the plugin asked
+    /// kubelet, for example because no network uses devices.
     pub kubelet: Option<PodDevices>,
     /// The sandboxes whose attachments do not match the current `networks` annotation of their pod.
     #[serde(

@@ -1,7 +1,7 @@
-//! The plugin reports to the agent which sandboxes it attached, and for which annotations. The
-//! agent compares these annotations with the current annotations of the pods. With
-//! `dynamicAttachment`, the plugin asks the agent on STATUS, and the answer names the sandboxes
-//! whose pods have a changed annotation.
+//! The plugin reports each attached sandbox to the agent, with the digest of the `networks`
+//! annotation that the attachments match. The agent compares this digest with the current
+//! annotation of the pod. With `dynamicAttachment`, STATUS asks the agent for the sandboxes of pods
+//! with a changed annotation.
 
 use serde::{Deserialize, Serialize};
 

@@ -25,7 +25,7 @@ pub enum DelegateError {
     #[error("its configuration: {0}")]
     Request(#[from] InvocationError),
     /// CHECK needs the result of the ADD, but the journal does not contain it.
-    #[error("the journal has no result of its ADD to compare with; recreate the pod")]
+    #[error("the journal contains no result of the ADD; recreate the pod")]
     NoResult,
     /// The deadline had passed before the call.
     #[error(
@@ -63,7 +63,10 @@ pub enum DelegateError {
     #[error("wrote more than {STDOUT_CAP} bytes to stdout; check what it prints")]
     Flooded,
     /// A signal ended the plugin.
-    #[error("crashed: {signal}{1}; check the kernel's log and the plugin's", signal = signal_name(*.0))]
+    #[error(
+        "crashed: {signal}{1}; check the logs of the kernel and the plugin",
+        signal = signal_name(*.0)
+    )]
     Crashed(i32, LastLine),
     /// The plugin answered with an error document.
     #[error("{0}")]
@@ -105,9 +108,9 @@ impl DelegateError {
         }
     }
 
-    /// Returns what the plugin wrote about its failure: its error document, or the last line of its
-    /// output if it exited with an error and wrote no such document. Returns `None` for all other
-    /// failures.
+    /// Returns what the plugin wrote about its failure: the error document, or the last line of the
+    /// output if the plugin exited with an error and wrote no error document. Returns `None` for
+    /// all other failures.
     pub(super) fn plugin_text(&self) -> Option<String> {
         match self {
             Self::Refused(error) => Some(error.to_string()),

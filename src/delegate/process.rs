@@ -150,8 +150,8 @@ impl<'a> RunningProcess<'a> {
         }
     }
 
-    /// Waits until the answer is complete or too long, until no process has the output open, or
-    /// until `deadline`, but at most [`ORPHAN_GRACE`].
+    /// Waits for the rest of the answer, at most [`ORPHAN_GRACE`] and not past `deadline`. Stops
+    /// earlier if the answer is complete or too long, or if no process has the output open.
     fn wait_for_orphans(&mut self, ending: Ending, deadline: Instant) {
         let until = deadline.min(Instant::now() + ORPHAN_GRACE);
         while let Some(fd) = self.stdout.fd() {

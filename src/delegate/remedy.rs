@@ -36,8 +36,8 @@ const REMEDIES: [(&[&str], &str); 17] = [
     ),
     (
         &["restore original", "mac address"],
-        "the driver does not let the function choose its address, so rebind the function with \
-         /sys/bus/pci/drivers/*/unbind and bind; Jackfield retries",
+        "the driver refused the original MAC address of the virtual function, so rebind the \
+         function with /sys/bus/pci/drivers/*/unbind and bind; Jackfield retries",
     ),
     (
         &["mac address", "cannot assign requested address"],
@@ -73,8 +73,8 @@ const REMEDIES: [(&[&str], &str); 17] = [
     ),
 ];
 
-const UNTRUSTED: &str = "the driver lets only a trusted function choose its address, so set \
-                         \"trust\": \"on\" in the definition, or drop the MAC";
+const UNTRUSTED: &str = "the driver lets only a trusted virtual function change its MAC address, \
+                         so set \"trust\": \"on\" in the definition, or drop the MAC";
 const NO_DEVICE: &str = "annotate the definition with k8s.v1.cni.cncf.io/resourceName, and request \
                          that resource in a container of the pod";
 

@@ -121,8 +121,8 @@ pub enum FindError {
         /// The searched directories.
         dirs: String,
     },
-    /// The directories contain files of that name, but none is executable. The path is that of the
-    /// first such file.
+    /// The directories contain files of that name, but none is executable. The variant contains the
+    /// path of the first file.
     #[error("{0} is not executable; reinstall the plugin or `chmod 755` it")]
     NotExecutable(PathBuf),
     /// The binary is Jackfield.
@@ -206,14 +206,14 @@ mod tests {
         symlink("/proc/self/exe", &path).unwrap();
         let error = find(&[dir.path().to_owned()], &plugin("innocent"), &ours()).unwrap_err();
         assert_eq!(error, FindError::Ours(path));
-        // The installed file may be a different copy of the running program.
+        // An installed copy of the program has a different inode, so `find` also refuses its name.
         put(dir.path(), "jackfield", 0o755);
         let path = dir.path().join("jackfield");
         let error = find(&[dir.path().to_owned()], &plugin("jackfield"), &ours()).unwrap_err();
         assert_eq!(error, FindError::Ours(path));
     }
 
-    // Injects a fault: first a file and then a directory that every user may write.
+    // Injects a fault: every user may write the plugin's binary or its directory.
     #[test]
     fn a_binary_that_every_user_may_write_is_not_executed() {
         let dir = tempfile::tempdir().unwrap();

@@ -18,9 +18,9 @@ const CONF: &[u8] = br#"{"cniVersion":"1.0.0","name":"j","type":"jackfield","und
 
 /// Plans the attachments of a pod. The input contains the annotation of the pod, a zero byte, and a
 /// configuration. Every definition that the annotation names has this configuration. If the plan
-/// has no problems, checks that all interfaces have different names. For all attachments except the
-/// first, which is the cluster network, also checks that the namespace's policy allows the types of
-/// all plugins, and that no plugin has the denied key `sysctl`.
+/// has no problems, checks that all interfaces have different names. Also checks the namespace's
+/// policy for all attachments except the first, the cluster network: every plugin has an allowed
+/// type, and no plugin has the denied key `sysctl`.
 pub(super) fn selected(bytes: &[u8]) -> Option<()> {
     let [annotation, config] = parts(bytes).map(text);
     let (annotation, config) = (annotation?, config?);

@@ -18,8 +18,8 @@ use crate::cni::{
 use crate::npwg::{Dialect, ObjectRef, RequestedIp, RequestedMac};
 use crate::request::Call;
 
-/// How many keys of an object a target checks at most. Each check takes time proportional to the
-/// size of the object.
+/// The maximum number of keys that a target checks in one object. Each check takes time
+/// proportional to the size of the object.
 const KEYS: usize = 32;
 
 /// Parses a JSON object. Checks that writing and parsing the object again gives the same object.

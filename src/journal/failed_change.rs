@@ -44,8 +44,8 @@ impl Journal {
         self.put(FOLDER, &key.file_name(), &failed)
     }
 
-    /// Whether Jackfield may now try to apply the annotation with the digest `networks`. False if
-    /// Jackfield failed to apply this annotation or an unknown one, and the retry is not due yet.
+    /// Whether Jackfield may now try to apply the annotation with the digest `networks`. False
+    /// after a failed change with the same digest or the default digest, until the retry is due.
     pub fn may_change(&self, key: &Key, networks: &NetworksDigest) -> bool {
         let failed = self.failed_change(key);
         let unknown = NetworksDigest::default();
@@ -107,7 +107,7 @@ mod tests {
         journal
             .fail_change(&key(), NetworksDigest::default())
             .unwrap();
-        let message = "the failed annotation is unknown, so it may be this one";
+        let message = "the failed annotation is unknown, so it may be net-b";
         assert!(!journal.may_change(&key(), &other), "{message}");
         for _ in 0..20 {
             journal.fail_change(&key(), tried.clone()).unwrap();

@@ -132,9 +132,11 @@ pub(super) fn write(file: &File, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// Returns the temporary name of a small file. The temporary name begins with a period. The name of
-/// a finished file does not, because it begins with a PCI address or a container ID. One temporary
-/// name for each file is enough, because no two processes write the same file at once: a writer
-/// holds the lock of its sandbox, and a device is reserved for one sandbox.
+/// a finished file begins with a PCI address or a container ID, never with a period.
+///
+/// Each file needs only one temporary name, because two processes never write the same file at
+/// once. The writer of a sandbox's file holds the sandbox's lock, and each device is reserved for
+/// one sandbox.
 fn unfinished(name: &str) -> String {
     format!(".{name}")
 }

@@ -58,8 +58,8 @@ impl Lock {
     /// Takes the lock of `container` in `dir`, by `deadline`.
     ///
     /// If a running Jackfield holds the lock, waits for the lock. If only orphans of a dead
-    /// Jackfield hold the lock, gives the orphans 500 ms to finish, but at most half of the time
-    /// until `deadline`, and then kills them.
+    /// Jackfield hold the lock, waits 500 ms for the orphans to finish, and then kills them. If
+    /// `deadline` is less than 1 s away, waits only half of the time until `deadline`.
     ///
     /// # Errors
     /// [`LockError::Busy`] after the deadline, or if an orphan does not end after SIGKILL. The
@@ -135,8 +135,9 @@ impl Lock {
         Lock { file, path }.claim().ok()
     }
 
-    /// Removes the file of every free lock in `dir`. Such a file remains if a call was killed or
-    /// failed to remove the file, and no later call has taken the lock.
+    /// Removes the file of every free lock in `dir`. A killed call leaves the file of its lock
+    /// behind, and so does a call that fails to remove the file. A later call that takes the lock
+    /// also removes the file.
     pub fn sweep(dir: &Path) {
         if private_dir::check(dir).is_err() {
             return;

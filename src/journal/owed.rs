@@ -14,8 +14,7 @@ use super::{Journal, JournalError, Key};
 
 use crate::clock;
 
-/// The base of the waits, in seconds. The wait is twice this long after the first failure, and
-/// doubles after each further failure.
+/// Half of the wait after the first failure, in seconds. Each further failure doubles the wait.
 const FIRST_WAIT: u64 = 1;
 /// The longest wait between two attempts.
 const LONGEST_WAIT: Duration = Duration::from_secs(600);
@@ -73,10 +72,10 @@ impl Journal {
         Ok(owed)
     }
 
-    /// If a retry of `key` is due, sets the due time to `by` from now, at most to the longest wait,
-    /// and returns true. The caller then starts the retry. Until the new due time, no other call
-    /// starts a retry of `key`. Returns false if no retry is due, or if the marker cannot be
-    /// written. The caller must hold the lock of the sandbox.
+    /// If a retry of `key` is due, moves the due time to `by` from now, and returns true. The
+    /// caller then starts the retry. Until the new due time, no other call starts a retry of `key`.
+    /// Returns false if no retry is due, or if the marker cannot be written. Limits `by` to the
+    /// longest wait. The caller must hold the lock of the sandbox.
     pub fn postpone(&self, key: &Key, by: Duration) -> bool {
         let now = now();
         let owed = self.owed(key).filter(|owed| owed.is_due(now));

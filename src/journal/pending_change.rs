@@ -15,7 +15,8 @@ use crate::plan::Attachment;
 pub struct PendingChange {
     /// The indices of the attachments that the change detaches.
     pub removed: Vec<usize>,
-    /// The index of the first attachment that the change adds. The change adds all later ones too.
+    /// The index of the first attachment that the change adds. The change also adds all later
+    /// attachments.
     pub first_added: usize,
 }
 

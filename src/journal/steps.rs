@@ -274,7 +274,7 @@ impl Sandbox {
     }
 
     /// Returns the indices of the attachments that a DEL has to detach, last first. If steps may be
-    /// missing, these include attachments that were perhaps never started. A DEL of such an
+    /// missing, also returns attachments that were perhaps never started. A DEL of such an
     /// attachment does no harm (CNI 1.1.0 §2 DEL).
     pub fn to_detach(&self) -> Vec<usize> {
         let attached = self.progress.iter().enumerate().rev();

@@ -4,11 +4,11 @@
 //! unrestored/<address>      the earlier state of a device, and what could not be restored
 //! ```
 //!
-//! The next ADD or change of networks that gets such a device retries the restoration. If the
-//! device still has the MAC, GUID or VLAN of the previous pod after the retry, the ADD or change
-//! fails, unless the new pod's request replaces that MAC or GUID, or the network's definition
-//! replaces that MAC or VLAN. If the ADD or change succeeds, the DEL of the new pod restores the
-//! device to the state in this file.
+//! The next ADD or change of networks that gets such a device retries the restoration. After the
+//! retry, the ADD or change fails if the device still has a MAC, GUID or VLAN of the previous pod
+//! and the new attachment does not replace it. The new pod's request can replace a MAC or a GUID,
+//! and the network's definition can replace a MAC or a VLAN. If the ADD or change succeeds, the DEL
+//! of the new pod restores the device to the state in this file.
 
 use device_info::PciAddress;
 use serde::{Deserialize, Serialize};
@@ -47,8 +47,8 @@ impl Unrestored {
     }
 
     /// Whether the device in state `now` is the device of this entry. The address alone does not
-    /// show this: a reboot recreates every device, and a physical function can recreate its virtual
-    /// functions.
+    /// identify a device: a reboot recreates every device, and a physical function can recreate its
+    /// virtual functions.
     pub fn is_about(&self, now: &DeviceState) -> bool {
         let is_same = self.before.device == now.device && !self.before.is_recreated(now);
         self.boot == boot_id() && is_same

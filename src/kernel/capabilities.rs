@@ -7,8 +7,8 @@ use super::KernelError;
 /// The capabilities that a process needs to enter and change another network namespace.
 ///
 /// The delegates need the same capabilities. Jackfield checks for them before it runs the first
-/// delegate of an ADD, or of a change to a running pod's networks. If a capability is missing, an
-/// ADD or a change without this check would fail halfway.
+/// delegate of an ADD, or of a change to a running pod's networks. So an ADD or a change does not
+/// fail halfway because of a missing capability.
 const NEEDED: [(Capability, &str); 2] = [
     (Capability::CAP_NET_ADMIN, "CAP_NET_ADMIN"),
     (Capability::CAP_SYS_ADMIN, "CAP_SYS_ADMIN"),
@@ -20,8 +20,8 @@ const NEEDED: [(Capability, &str); 2] = [
 #[must_use]
 pub fn missing() -> Vec<&'static str> {
     missing_of(|capability| {
-        // If the set cannot be read, assume that the thread has the capability. If this is wrong,
-        // the system call that needs the capability fails later.
+        // If the set cannot be read, assume that the thread has the capability. If the thread lacks
+        // the capability, the system call that needs the capability fails later.
         caps::has_cap(None, CapSet::Effective, capability).unwrap_or(true)
     })
 }

@@ -16,8 +16,8 @@ use super::{
 #[derive(Debug, Default)]
 pub(crate) struct FakeLinks {
     pub(crate) links: Vec<Link>,
-    /// The answers to reads of addresses, in order. Each answer has the addresses of all links. The
-    /// last answer also answers all further reads.
+    /// The answers to reads of addresses, in order. Each answer has the addresses of all links. All
+    /// further reads get the last answer again.
     pub(crate) frames: Vec<Vec<Address>>,
     pub(crate) routes: Vec<DefaultRoute>,
     /// The number of address reads so far.
@@ -82,7 +82,7 @@ pub(crate) struct FakeDevices {
     /// The link index of a VF, the link index of its PF, and the VF number. If the address of
     /// the VF's link changes, the PF reports the new address for the VF.
     pub(crate) own_address_becomes_admins: Option<(u32, u32, usize)>,
-    /// When the driver refuses to change the address of the VF's link in
+    /// The condition under which the driver refuses to change the address of the VF's link in
     /// `own_address_becomes_admins`. The driver refuses nothing while `is_given` is false.
     pub(crate) guard: Guard,
     /// Whether an administrator has set the address of a VF through its PF. Zero counts as not set.

@@ -154,8 +154,8 @@ fn paths() -> Vec<PathBuf> {
         .collect()
 }
 
-/// Returns whether the path is a link to this process's namespace. Compares the texts of the links
-/// and opens no namespace. This saves time, because most processes are in that namespace.
+/// Returns whether the path is a link to this process's namespace. Compares the texts of the links,
+/// because opening the namespace of every process would take longer.
 fn is_our_own(path: &Path) -> bool {
     let own = fs::read_link(OURS);
     let theirs = fs::read_link(path);

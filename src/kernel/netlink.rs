@@ -128,9 +128,9 @@ impl Netlink {
     }
 }
 
-/// Parses `piece` three times: as a part of the answer to a request for one object, to a request
-/// for a list, and to a request for a change. Returns the default routes that each parse finds.
-/// Only tests and [`crate::fuzzing`] use this function.
+/// Parses `piece` as a part of an answer, once for each of [`Kind::One`], [`Kind::List`] and
+/// [`Kind::Change`]. Returns the default routes that each parse finds. Only tests and
+/// [`crate::fuzzing`] use this function.
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) fn default_routes_in(piece: &[u8]) -> [Result<Vec<DefaultRoute>, KernelError>; 3] {
     use super::vf::Functions;

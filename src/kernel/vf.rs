@@ -115,7 +115,7 @@ impl VfState {
     /// Returns every reported value as the setting that restores it.
     ///
     /// Trust and the hardware address come first, because they decide whether the driver accepts a
-    /// new address for the VF's interface: if the administrator has set an address, many drivers
+    /// new address for the VF's interface. After the administrator has set an address, many drivers
     /// let only a trusted VF change the address of its interface.
     pub fn settings(&self) -> impl Iterator<Item = VfSetting> + use<> {
         [

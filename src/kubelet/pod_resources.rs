@@ -24,8 +24,7 @@ const WITHIN: Duration = Duration::from_secs(2);
 /// The pause is random, from zero to the upper bound. Kubelet allows 100 calls per second from all
 /// clients on the node together.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
-/// The highest upper bound of the pauses after further refusals. The upper bound doubles with each
-/// retry, up to this value.
+/// The maximum of the upper bound, which doubles with each retry.
 const LONGEST_PAUSE: Duration = Duration::from_millis(320);
 
 /// A client of kubelet's pod-resources API. The client keeps its connection open.

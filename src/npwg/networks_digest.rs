@@ -10,8 +10,9 @@ const LENGTH: usize = 32;
 
 /// The digest of an annotation that selects networks, or of one element of the annotation.
 ///
-/// The default differs from the digest of every text, so a sandbox with the default matches no
-/// annotation. For example, a sandbox gets the default if a change of its networks fails halfway.
+/// The default value is empty, and no text has this digest. A sandbox with the default value
+/// therefore matches no annotation. For example, a sandbox gets the default value if a change of
+/// its networks fails halfway.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct NetworksDigest(#[serde(deserialize_with = "bounded::text::<_, LENGTH>")] String);

@@ -101,8 +101,8 @@ pub(crate) fn is_label(text: &str) -> bool {
     text.len() <= 63 && is_unit(text)
 }
 
-/// Whether a text consists of DNS-1123 labels separated by periods, as the name of a custom object
-/// must.
+/// Whether a text can be the name of a custom object: DNS-1123 labels separated by periods, at most
+/// 253 characters in total.
 pub(crate) fn is_subdomain(text: &str) -> bool {
     text.len() <= 253 && text.split('.').all(is_unit)
 }

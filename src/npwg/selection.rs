@@ -94,8 +94,8 @@ impl Selection {
         }
     }
 
-    /// Reads the annotation that replaces the cluster network. This annotation selects exactly one
-    /// network, by a name or by a JSON list.
+    /// Reads the annotation `v1.multus-cni.io/default-network`. The annotation selects exactly one
+    /// network, by a name or by a JSON list. This network replaces the cluster network.
     ///
     /// # Errors
     ///
@@ -195,7 +195,7 @@ pub enum SelectionError {
          the key \"default-route\"; keep it in one"
     )]
     DefaultRouteOfBoth(usize),
-    /// The annotation that replaces the cluster network does not select exactly one network.
+    /// The annotation `v1.multus-cni.io/default-network` does not select exactly one network.
     #[error("the annotation selects {0} networks; select exactly one")]
     NotOne(usize),
 }

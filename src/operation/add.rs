@@ -1,5 +1,5 @@
 //! ADD: attaches the pod to every network of the plan, verifies the attachments and publishes them.
-//! If any step fails, ADD detaches everything again.
+//! If any step fails, ADD detaches everything that it has attached.
 
 use std::path::Path;
 
@@ -111,7 +111,7 @@ pub fn add(context: &Context<'_>) -> Result<Added, Failure> {
 /// known.
 ///
 /// # Errors
-/// The first failure. The caller must then detach what was started.
+/// The first failure. The caller must then detach the attachments that this function started.
 fn attach_all(attaching: &mut Attaching<'_>, prepared: &Prepared) -> Result<Added, Failure> {
     attaching.attach_networks(prepared, 0)?;
     // Record `Complete` before publishing. Otherwise ADD could publish the status and then fail to

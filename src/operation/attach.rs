@@ -60,7 +60,7 @@ impl Attaching<'_> {
     /// indices of these networks in the record begin with `first`.
     ///
     /// # Errors
-    /// The first failure. The caller must then detach what was started.
+    /// The first failure. The caller must then detach the attachments that this function started.
     pub(super) fn attach_networks(
         &mut self,
         prepared: &Prepared,

@@ -69,8 +69,9 @@ pub fn request(header: &Header, cni_path: &str, conf: RawObject) -> Result<Reque
     Request::for_people(call, conf)
 }
 
-/// Returns what [`change`] would detach and attach. Does not account for an interrupted change,
-/// whose attachments [`change`] would detach first. Changes nothing.
+/// Returns what [`change`] would detach and attach. Changes nothing. After an interrupted change,
+/// the result may be inaccurate, because [`change`] first detaches the attachments that the
+/// interrupted change was adding or removing.
 ///
 /// # Errors
 /// - If the sandbox cannot be locked, or if its record or its network namespace cannot be read.
@@ -245,7 +246,8 @@ fn settle(
     let unfinished = sandbox.unfinished();
     detach::detach_some(context, &mut sandbox, &unfinished, Detachment::Earlier)?;
     // Release the devices and addresses of all pending attachments, not only of those in
-    // `unfinished`. An earlier attempt may have detached some of them without releasing anything.
+    // `unfinished`. An earlier attempt may have detached an attachment without releasing its device
+    // and addresses.
     let attachments = sandbox.header.attachments.iter().enumerate();
     let ended = attachments.filter(|(index, _)| sandbox.is_pending(*index));
     let journal = &context.host.journal;

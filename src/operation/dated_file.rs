@@ -1,5 +1,5 @@
-//! A file whose modification time is the time of an event. The process of a call ends after
-//! milliseconds, so Jackfield keeps such times in files next to the lock directory.
+//! A file whose modification time is the time of an event. Each call runs in a process of its own,
+//! so Jackfield keeps the times of events in files next to the lock directory.
 
 use std::fs::{self, OpenOptions};
 use std::io;
@@ -101,7 +101,10 @@ mod tests {
         assert!(dated.age().unwrap() > MINUTE);
         dated.date_now().unwrap();
         assert!(dated.age().unwrap() < MINUTE);
-        assert!(dated.remove() && !dated.remove(), "it is removed once");
+        assert!(
+            dated.remove() && !dated.remove(),
+            "the file is removed once"
+        );
 
         let precious = base.path().join("precious");
         fs::write(&precious, "17 bytes of text.").unwrap();

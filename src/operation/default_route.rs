@@ -45,8 +45,8 @@ pub fn plan(
     Ok(RouteChange { removed, added })
 }
 
-/// Returns the default routes that further networks have added since `change`, and that `gateways`
-/// replace like the earlier default routes.
+/// Returns the default routes that further networks have added since `change`, in each family whose
+/// default routes `gateways` replace.
 ///
 /// # Errors
 /// If the routes cannot be read.
@@ -90,8 +90,8 @@ pub fn apply(
     Ok(())
 }
 
-/// Checks that the added routes still exist, and that the removed routes are still absent, except
-/// for removed routes that equal an added route.
+/// Checks that the added routes still exist, and that the removed routes are still absent. Skips
+/// each removed route that equals an added route.
 ///
 /// # Errors
 /// [`Failure::Route`] with the first route that differs. The kernel's error if the routes cannot be
@@ -162,9 +162,9 @@ fn unless_final<T>(outcome: Result<T, KernelError>) -> Result<Option<T>, KernelE
 }
 
 /// Returns the results of all attachments, without the default routes that were replaced: "the
-/// default route and gateway will be cleared" (NPWG 1.3 §4.1.2.1.9). Also removes the gateway of
-/// each address of a family whose default routes were replaced, except in the result of the
-/// attachment that has `default-route`.
+/// default route and gateway will be cleared" (NPWG 1.3 §4.1.2.1.9). For each family whose default
+/// routes were replaced, also removes the gateways of all addresses. Only the result of the
+/// attachment that has `default-route` keeps these gateways.
 pub fn reflected(sandbox: &Sandbox) -> Vec<Option<CniResult>> {
     let results = sandbox.progress.iter().map(|it| it.result.clone());
     let mut results: Vec<Option<CniResult>> = results.collect();

@@ -1,6 +1,6 @@
 //! DEL: detaches the sandbox according to its record, without asking the cluster. [`recovery`] asks
-//! the cluster only if there is no usable record, or if a delegate refuses to detach a network that
-//! it also failed to attach.
+//! the cluster only if there is no usable record, or if the delegates refuse the DEL of a network
+//! whose ADD has failed.
 
 use super::detach::{self, Detachment};
 use super::note::damage;
@@ -31,8 +31,8 @@ pub fn del(context: &Context<'_>) -> Result<(), Failure> {
 }
 
 /// Refuses the network namespace that Jackfield itself runs in, because the interfaces in that
-/// namespace belong to the node. A runtime can override this with `CNI_NETNS_OVERRIDE`. Accepts a
-/// path that cannot be opened, because the pod with that path no longer exists.
+/// namespace belong to the node. Accepts this namespace if the runtime sets `CNI_NETNS_OVERRIDE`.
+/// Accepts a path that cannot be opened, because the pod with that path no longer exists.
 fn refuse_own_netns(context: &Context<'_>) -> Result<(), Failure> {
     let call = &context.request.call;
     let Some(path) = call.netns.as_deref().filter(|_| !call.netns_override) else {

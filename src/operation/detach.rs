@@ -19,7 +19,7 @@ pub enum Detachment {
     /// The runtime sent a DEL. Jackfield tries the `CNI_NETNS` of the DEL before the recorded path
     /// of the network namespace.
     Runtime,
-    /// The ADD or the change failed, and this call rolls it back.
+    /// This call made the attachments, then failed, and now rolls them back.
     Unwinding,
     /// An earlier call made the attachments, and this call detaches them.
     Earlier,
@@ -211,7 +211,7 @@ fn netns(
 /// does not lead to the recorded namespace, or if the record lacks the namespace's identity.
 ///
 /// # Errors
-/// If a lack of descriptors or memory hides whether the namespace exists.
+/// If the namespace cannot be opened for lack of descriptors or memory.
 pub(super) fn recorded_netns(header: &Header, path: &Path) -> Result<Option<PodNetns>, NetnsError> {
     match PodNetns::open(path) {
         Ok(netns) if netns.id().to_string() == header.netns_id => Ok(Some(netns)),

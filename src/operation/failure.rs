@@ -24,8 +24,8 @@ pub enum Failure {
     /// nested calls is invalid.
     #[error(transparent)]
     Depth(#[from] DepthError),
-    /// Jackfield cannot find out which file its own program is. It needs to know the file, so that
-    /// it does not call itself as a delegate.
+    /// Jackfield cannot identify the file of its own program. Without this identity, Jackfield
+    /// could call itself as a delegate.
     #[error("/proc/self/exe: {0}; mount /proc")]
     Ourselves(#[source] io::Error),
     /// The environment variables or the configuration of the call are invalid.
@@ -56,7 +56,7 @@ pub enum Failure {
     /// The cluster did not answer, or Jackfield could not publish a status or an event.
     #[error(transparent)]
     Cluster(#[from] ClusterError),
-    /// The pod in the cluster has another UID than the pod in the call.
+    /// The UID of the pod in the cluster differs from the UID in the call.
     #[error(
         "pod {pod}: the runtime has UID {asked}, but the cluster has UID {known}; wait for the pod \
          to be recreated"

@@ -1,7 +1,7 @@
 //! GC: frees the resources of sandboxes that the runtime no longer lists (CNI 1.1.0 §2 GC).
 //!
 //! GC first detaches the recorded sandboxes that the runtime no longer lists, with the plugins'
-//! DEL. This is necessary because few plugins free on GC everything that they free on DEL. Then GC
+//! DEL. GC uses DEL because few plugins free on GC everything that they free on DEL. Then GC
 //! calls every network's plugins with the verb GC and the remaining attachments of that network.
 //! The runtime lists a sandbox only as (container, eth0). GC finds the further interfaces of the
 //! sandbox (net1, net2 and so on) in the journal.
@@ -99,7 +99,7 @@ pub fn gc(context: &Context<'_>) -> Result<Collected, Failure> {
 }
 
 /// Removes the files that killed or failed calls left: the markers and reservations of sandboxes
-/// without a record, and the files of free locks. Such files do no harm, so a failure to remove
+/// without a record, and the files of free locks. These files do no harm, so a failure to remove
 /// them does not fail the GC.
 fn sweep(context: &Context<'_>) {
     let (journal, locks) = (&context.host.journal, &context.host.lock_dir);

@@ -52,8 +52,10 @@ impl Inquiry {
     }
 
     /// Returns the question for the cluster. Returns `None` if the call needs neither the agent nor
-    /// the API server. This is the case if [`are_on_disk`] is true for the node configuration, and
-    /// the call either has no pod or passes annotations that select no network.
+    /// the API server, that is, if both of these conditions are met:
+    ///
+    /// - [`are_on_disk`] is true for the node configuration.
+    /// - The call has no pod, or passes annotations that select no network.
     pub(super) fn question(&self, context: &Context<'_>, patience: Duration) -> Option<Question> {
         let config = &context.request.config;
         let selects_nothing = self.annotations == Some(PodAnnotations::default());

@@ -54,7 +54,7 @@ pub fn prepare(context: &Context<'_>) -> Result<Prepared, Failure> {
     announce(context)?.prepare()
 }
 
-/// An ADD in preparation. If it asks a question, the question has been announced to the cluster.
+/// An ADD in preparation. If `question` is set, [`announce`] has announced it to the cluster.
 pub(super) struct Announced<'a> {
     context: &'a Context<'a>,
     inquiry: Inquiry,

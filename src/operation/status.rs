@@ -1,7 +1,7 @@
 //! STATUS: reports whether an ADD could succeed now (CNI 1.1.0 §2 STATUS).
 //!
 //! STATUS checks what every ADD needs, such as the cluster network and its programs, and reports
-//! the first problem. By default, an absent agent does not fail STATUS. While STATUS fails, kubelet
+//! the first problem. By default, STATUS tolerates an absent agent. While STATUS fails, kubelet
 //! reports the node as NotReady, and after some minutes the cluster evicts the node's pods,
 //! including pods that do not need the agent. Without the agent, only the ADD of a pod that needs
 //! the agent fails, with code 11. If `statusNeedsAgent` is set, STATUS fails if the agent has been
@@ -66,7 +66,7 @@ fn cluster_network(context: &Context<'_>) -> Result<Option<KnownNetwork>, Failur
     let answer = ask(context)?;
     let is_answered = answer.is_some();
     let (cluster, _) = networks::named(context, &answer.unwrap_or_default());
-    // The cluster network may be a definition, which the answer would have contained.
+    // The cluster network may be a definition, which only the cluster can return.
     if !is_answered && matches!(cluster.found, Err(NetworkError::Unknown(_))) {
         return Ok(None);
     }

@@ -20,9 +20,10 @@ pub(super) struct Planner<'a> {
     pub(super) position: usize,
     /// The interface names that the pod requests.
     pub(super) requested: Vec<InterfaceName>,
-    /// The lowest number of a generated interface name whose number `position` is taken. For an ADD,
-    /// `last` is the number of the pod's networks, with the cluster network and without the
-    /// auxiliary chain. It is 0 until the planner has read a valid annotation of the pod.
+    /// The first number that `next_ifname` tries if the name with the number `position` is taken,
+    /// unless `position` is higher. For an ADD, `last` is the number of the pod's networks, with
+    /// the cluster network and without the auxiliary chain. It is 0 until the planner has read a
+    /// valid annotation of the pod.
     pub(super) last: usize,
     /// The number of planned attachments that already exist and stay as they are. These come first
     /// in the plan.
@@ -170,8 +171,8 @@ impl<'a> Planner<'a> {
     }
 
     /// Reads one more network. Refuses the network if the deadline has passed, if its configuration
-    /// is invalid or makes the configurations together too large, or if a plugin declares too many
-    /// capabilities.
+    /// is invalid, if a plugin declares more than [`MAX_CAPABILITIES`] capabilities, or if the
+    /// configurations read so far exceed [`MAX_CONFIGURATIONS`] bytes.
     fn read(&self, network: &Network) -> Result<KnownNetwork, Reason> {
         if clock::now() >= self.inputs.until {
             return Err(Reason::NoTime);

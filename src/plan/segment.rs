@@ -56,7 +56,8 @@ impl Uplink {
 }
 
 /// The uplink of one plugin. The plugin's type decides which keys count. For example, `sriov`
-/// ignores `master`. If that key counted, pods on the same port could be in different segments.
+/// ignores `master`, so `of_plugin` also ignores that key. Otherwise pods on the same port could
+/// get different segments.
 fn of_plugin(plugin: &PluginConfig, allocated: Option<&str>) -> Option<Uplink> {
     let body = plugin.body();
     let device = || {

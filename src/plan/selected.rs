@@ -42,9 +42,9 @@ impl Planner<'_> {
     }
 
     /// Reads the pod's selections. Returns an empty list if the pod is unknown, or if the
-    /// annotation is missing or invalid. The planner calls this before further `delegates` and
-    /// `defaultNetworks` get their interface names, because the names that the pod requests take
-    /// precedence.
+    /// annotation is missing or invalid. The planner reads the selections before it names the
+    /// interfaces of further `delegates` and `defaultNetworks`, because the names that the pod
+    /// requests take precedence.
     pub(super) fn selections(&mut self) -> Vec<Selection> {
         let (Some(pod), Some(text)) = (self.inputs.pod, &self.inputs.annotations.networks) else {
             return Vec::new();

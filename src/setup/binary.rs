@@ -109,8 +109,8 @@ pub(super) fn drift(paths: &HostPaths, installed: &Manifest) -> Option<Drift> {
 }
 
 /// Refuses this binary if it is built for a different machine than the installed binary or than a
-/// plugin of `network`. That this binary runs does not prove that its machine is the node's,
-/// because the kernel may emulate another machine.
+/// plugin of `network`. The kernel may emulate another machine, so a binary that runs may still be
+/// built for the wrong machine.
 ///
 /// # Errors
 /// [`SetupError::OtherMachine`].

@@ -129,9 +129,9 @@ fn look(
         Err(error) => return Err(error),
     };
     if !is_there {
-        // An uninstall did not remove the manifest, because this process holds the lock that an
-        // uninstall needs. Another program removed the manifest, and with it the copies of the
-        // replaced files.
+        // Another program removed the manifest, and with it the copies of the replaced files. An
+        // uninstall cannot have removed the manifest, because an uninstall needs the lock that this
+        // process holds.
         installed.replaced.clear();
         directories.previous = OurConf::read(&last_look.installed.conf);
     }

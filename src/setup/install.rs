@@ -126,8 +126,9 @@ fn takeover(options: &Options, say: Say<'_>) -> Result<Option<RawObject>, SetupE
     Ok(Some(takeover.ours))
 }
 
-/// Rehearses a takeover. Returns the rehearsal of a dry run. Refuses any other takeover if pods
-/// would fail or if the rehearsal is impossible, unless `--force` is set.
+/// Rehearses a takeover. In a dry run, returns the rehearsal. Otherwise returns `None`, or refuses
+/// the takeover if pods would fail or if the rehearsal is impossible. `--force` prevents this
+/// refusal.
 fn rehearsed(
     options: &Options,
     from: &FromMultus,

@@ -172,8 +172,9 @@ impl Manifest {
     }
 
     /// Whether the file at `here` is the installed binary. `by_manifest` is the binary's path in
-    /// the manifest. If a file is at `by_manifest`, it must be the same file, possibly in another
-    /// mount. If none is there, the file at `here` must have the content of the installed binary.
+    /// the manifest. If `by_manifest` exists, both paths must lead to the same file, possibly in
+    /// different mounts. Otherwise the file at `here` must have the content of the installed
+    /// binary.
     fn is_our_binary(&self, by_manifest: &Path, here: &Path) -> bool {
         use std::os::unix::fs::MetadataExt;
         let file = |path: &Path| path.metadata().ok().map(|it| (it.dev(), it.ino()));

@@ -40,7 +40,8 @@ pub enum Notice {
     },
     /// There is no usable configuration of the cluster network any more.
     #[error(
-        "no configuration of the cluster network in {dir}: {reason}; pods wait until it is back"
+        "no configuration of the cluster network in {dir}: {reason}; pods wait until the \
+         configuration is back"
     )]
     NetworkGone {
         /// The directory.
@@ -93,7 +94,7 @@ pub enum Notice {
          {NAME} attached"
     )]
     MultusIsBack(PathBuf),
-    /// A note from the detachments of an uninstall.
+    /// A note that an uninstall made while it detached sandboxes.
     #[error("{0}")]
     OfCall(Note),
     /// A log line of an attempt to take over.
@@ -254,7 +255,7 @@ mod tests {
                     reason: NoNetwork::Missing,
                 },
                 "no configuration of the cluster network in /dir: there is none; pods wait until \
-                 it is back",
+                 the configuration is back",
             ),
             (
                 Notice::Repairs {

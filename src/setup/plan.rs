@@ -219,11 +219,14 @@ fn wanted(
     }
 }
 
-/// Whether this file of the runtime's directory must not stay as it is. This is so if the file
-/// configures Jackfield, if it configures Multus and Jackfield takes over from Multus, or if it is
-/// broken and has a name in `NAMES`. A broken file with such a name is normally Jackfield's own.
-/// The installer replaces the file if the new configuration has the same name, and otherwise
-/// removes the file.
+/// Whether Jackfield's new configuration supersedes this file of the runtime's directory. The new
+/// configuration supersedes these files:
+/// - A file that configures Jackfield.
+/// - A file that configures Multus, if Jackfield takes over from Multus.
+/// - A broken file with a name in `NAMES`, which is normally Jackfield's own file.
+///
+/// The installer replaces a superseded file if the new configuration has the same name, and
+/// otherwise removes the file.
 fn gives_way(file: &ConfFile, takes_over: bool) -> bool {
     match file.kind {
         Kind::Ours(_) => true,
@@ -233,8 +236,8 @@ fn gives_way(file: &ConfFile, takes_over: bool) -> bool {
     }
 }
 
-/// Returns a name for Jackfield's configuration that sorts before all files that stay. A file with
-/// one of `NAMES` that configures a network stays, because the node needs this network.
+/// Returns a name for Jackfield's configuration that sorts before all files that stay. A file that
+/// configures a network stays even if its name is in `NAMES`, because the node needs the network.
 fn first_name(runtime: &Directory, takes_over: bool) -> Result<String, SetupError> {
     let mut files = runtime.files.iter();
     let Some(first) = files.find(|file| !gives_way(file, takes_over)) else {

@@ -37,8 +37,8 @@ pub enum Weight {
     /// The finding is worth an event, but does not prove that the attachment contradicts a request
     /// or a delegate's result.
     Warning,
-    /// The attachment contradicts only a delegate's result. On the cluster network, the key
-    /// `verifyCluster` decides whether this is an error, on other networks the key `verify`.
+    /// The attachment contradicts only a delegate's result. The key `verifyCluster` decides whether
+    /// this is an error on the cluster network. The key `verify` decides for other networks.
     Answered,
     /// The attachment contradicts the pod's request, the definition or kubelet's allocation. On
     /// every network, the key `verify` decides whether this is an error.

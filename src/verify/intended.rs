@@ -44,8 +44,8 @@ pub enum Masters<'a> {
 }
 
 impl<'a> Intended<'a> {
-    /// Returns the result's entry for this interface: the entry in the sandbox that has the
-    /// interface's name. If there is none, returns the first entry in the sandbox.
+    /// Returns the result's entry for this interface: among the entries with a sandbox, the entry
+    /// with the interface's name, otherwise the first entry.
     pub(super) fn interface(&self) -> Option<&'a Interface> {
         let result = self.answered?;
         let named = |interface: &&Interface| {

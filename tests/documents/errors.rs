@@ -10,8 +10,8 @@ use crate::document::{Document, cell, sources};
 const PREFACE: &str = "# Error codes
 
 A failed call returns one JSON object. `code` is one of the codes below, or 999 for a defect in Jackfield. `msg` is one
-line. It names network, interface, plugin and remedy, as far as they apply, and ends with the code (999 excepted).
-`details` has the code of each delegate that failed.
+line. It names network, interface, plugin and remedy, as far as they apply. Unless the code is 999, `msg` ends with the
+code. `details` has the code of each delegate that failed.
 
 CNI 1.1.0 defines the codes up to 99 (§5 Error; 50 and 51 in §2 STATUS). Jackfield defines the codes from 100. If a
 delegate fails ADD, CHECK or STATUS with code 11, Jackfield passes on that code. On STATUS, Jackfield also passes on

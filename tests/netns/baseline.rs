@@ -222,7 +222,8 @@ fn a_name_that_was_taken_meanwhile_is_kept_on_record_until_it_can_be_put_back() 
     assert!(outcome.stderr.contains(&line), "{outcome}");
     assert_eq!(interface(&lab), ("left".to_owned(), as_it_came().1, 1500));
     let conf = lab.write("doctor.conf", &lab.conf().to_string());
-    let words = format!("it differs from its state before pod {POD} had it: name {NAME} cannot");
+    let words =
+        format!("its state differs from the state before pod {POD} used it: name {NAME} cannot");
     let is_found = || {
         let doctor = lab.cli(&["doctor", "--conf", conf.to_str().unwrap()]).run();
         doctor.stdout.contains(VF) && doctor.stdout.contains(&words)

@@ -6,7 +6,7 @@ use crate::devlink::{Devlink, DevlinkHandle};
 use crate::switch::Switch;
 use crate::sysfs::{Entry, Sysfs};
 
-/// The attributes that a capture contains for each device that has them, besides `sfnum`. Most of
+/// The attributes that a capture contains, in addition to `sfnum`, if a device has them. Most of
 /// them exist only for PCI functions.
 const PCI_TEXTS: [&str; 14] = [
     "class",

@@ -23,9 +23,8 @@ pub struct Facts {
     /// The physical function of a virtual function. For a subfunction, the PCI function that
     /// contains it.
     pub pf_pci_address: Option<PciAddress>,
-    /// `/dev/vhost-net`, if the function has a user-space driver and so no network interface. A
-    /// DPDK program can exchange packets with the kernel through this device node. `None` for other
-    /// functions.
+    /// `/dev/vhost-net`, if the function has a user-space driver. A DPDK program can exchange
+    /// packets with the kernel through this device node. `None` for other functions.
     pub vhost_net: Option<String>,
     /// The RDMA devices in this network namespace.
     pub rdma_devices: Vec<String>,

@@ -58,7 +58,7 @@ impl DeviceInfo {
 pub enum SocketError {
     /// The socket is missing.
     #[error(
-        "{kind} socket {path}: cannot find it: {source}; the host creates it in this mode, so start the host side or correct the path"
+        "{kind} socket {path}: cannot find it: {source}; start the host program that creates the socket, or correct the path"
     )]
     Missing {
         /// The device's type.

@@ -461,7 +461,7 @@ fn only_a_socket_that_the_host_creates_must_already_exist() {
     ] {
         make(by_host, at("there")).check_socket().unwrap();
         for (path, remedy) in [
-            (at("absent"), "start the host side"),
+            (at("absent"), "start the host program"),
             (at("file"), "is not a socket"),
         ] {
             let error = make(by_host, path.clone())

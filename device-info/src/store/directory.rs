@@ -14,8 +14,7 @@ use nix::unistd::{Uid, UnlinkatFlags, geteuid, unlinkat};
 use super::{StoreError, UnsafeFile, name};
 
 /// The maximum size of a file, in bytes. A valid file is smaller: the device information of one
-/// network takes about 300 bytes. The annotations of a pod contain the device information of all
-/// its networks, and can have at most 256 KiB.
+/// network takes about 300 bytes.
 const MAX_FILE: u64 = 64 << 10;
 
 /// An open directory. Every operation on a file uses the directory's descriptor, not its path.

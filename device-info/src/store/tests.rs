@@ -20,7 +20,7 @@ fn files() -> (tempfile::TempDir, DeviceInfoDir) {
     (directory, files)
 }
 
-/// Reads a file of a device plugin, in `dp/`, that `make` created.
+/// Reads a device plugin's file that `make` created in `dp/`.
 fn with_dp(make: impl FnOnce(&Path)) -> Result<Option<WireDeviceInfo>, StoreError> {
     let (_directory, files) = files();
     let dp = files.base.join("dp");
@@ -327,7 +327,7 @@ fn names_over_255_bytes_are_hashed_and_stay_unique() {
         assert_ne!(first, other);
     }
     // With this long container ID, the file name has no room for the interface name. The names must
-    // differ all the same.
+    // still differ.
     assert_ne!(of("a", &long, "net1"), of("a", &long, "net2"));
     assert!(of("a", &long, "net1").as_str().len() <= 255);
 

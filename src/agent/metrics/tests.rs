@@ -29,7 +29,7 @@ the plugin counts.
 
 ## What to watch
 
-| Series | Look when | Then |
+| Series | Condition | Action |
 |---|---|---|
 | `jackfield_owed_writes`, `jackfield_owed_detachments` | above 0 for minutes | read the agent's log, which says why |
 | `jackfield_watch_failures_total` | it keeps growing | check the API server. The agent's cache may be as old as `jackfield_cache_age_seconds` shows. This age also grows while nothing in the cluster changes |
@@ -54,13 +54,13 @@ The agent's log has a line for each failed call, with pod, container, network an
 `jackfield_devices` counts the devices that kubelet's pod-resources API names. A scrape shows the figures of the
 agent's last query to kubelet. If that query is more than a minute old, the scrape makes the agent query kubelet again
 in the background. So the figures are at most one minute plus one scrape interval old. After the agent has told a plugin
-about a pod's devices, the next scrape makes the agent query kubelet too, but at most once a second. The first scrape
-may show no devices.
+about a pod's devices, the next scrape also triggers a query. The agent queries kubelet at most once a second. The
+first scrape may show no devices.
 
-`jackfield doctor` sends the agent its number of findings for each check. The agent serves the numbers of the last run
-until the agent restarts. Before the first run, the page has no such numbers. If no agent listens during a run, the
-numbers of that run are lost. To run `doctor` regularly, call `/opt/cni/bin/jackfield doctor` as root from a timer of
-the node. Watch `jackfield_doctor_last_run_timestamp_seconds` to learn whether the timer works.
+For each check, `jackfield doctor` sends the number of findings to the agent. The agent serves the numbers of the last
+run until the agent restarts. Before the first run, `/metrics` has no such numbers. If no agent listens during a run,
+the numbers of that run are lost. To run `doctor` regularly, call `/opt/cni/bin/jackfield doctor` as root from a timer
+of the node. Watch `jackfield_doctor_last_run_timestamp_seconds` to learn whether the timer works.
 
 The metrics that begin with `process_` describe the agent's process. Their names are those of the Prometheus client
 libraries.

@@ -1,5 +1,5 @@
-//! A pod's devices by resource. The index saves a search of the whole answer of pod-resources for
-//! each resource.
+//! A pod's devices by resource. With this index, the verdict on one resource does not require a
+//! search of the whole answer of pod-resources.
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -28,14 +28,14 @@ impl Evidence<'_> {
         Verdict::not_yet(UnknownCause::Unanswered(report))
     }
 
-    /// Returns the verdict on `resource`, which the pod's manifest does not list, if kubelet's
-    /// checkpoint cannot be used. The devices are then unknown. The pod-resources API cannot
-    /// replace the checkpoint: it names pods without their UIDs, so its answer may be about another
-    /// pod of the same name.
+    /// Returns the verdict on `resource` if kubelet's checkpoint cannot be used and the pod's
+    /// manifest does not list the resource. The devices are then unknown. The pod-resources API
+    /// cannot replace the checkpoint: it names pods without their UIDs, so its answer may be about
+    /// another pod of the same name.
     ///
     /// There is one exception: the checkpoint is missing, and the manifest lists devices of other
-    /// resources. On such a node, the manifest takes the place of kubelet's record. So the pod has no
-    /// device of `resource`.
+    /// resources. On such a node, the manifest takes the place of kubelet's record. So the pod has
+    /// no device of `resource`.
     pub(super) fn without_record(&self, resource: &str, error: &CheckpointError) -> Verdict {
         let is_embedded = self.sources.pod.is_some_and(|pod| !pod.devices.is_empty());
         if is_embedded && error.cause == CheckpointCause::Missing {

@@ -289,8 +289,8 @@ fn a_pod_never_gets_devices_of_a_deleted_pod_with_its_name() {
     };
     case.is_missing(0, 1, other_pod(Some("old")));
     assert!(case.waited());
-    // kubelet's checkpoint contains the new pod, so the checkpoint counts. The different answer of
-    // pod-resources causes a remark.
+    // kubelet's checkpoint contains the new pod, so Jackfield uses the checkpoint. The different
+    // answer of pod-resources causes a remark.
     let case = Case::of(1)
         .recorded(&["old c d1", "new c d2"])
         .answered(&["c d1"]);
@@ -596,8 +596,8 @@ fn a_network_gets_no_device_from_a_claim_for_another_resource() {
         others: 0,
     };
     assert_eq!(case.unknown(), others);
-    // The container requests `r`, of which the node has no devices. The devices of the pod's claims
-    // do not change that.
+    // The container requests `r`, but the node has no devices of `r`. The pod therefore has no
+    // device of `r`, even though the pod has claims.
     case.pod.containers = vec![container("c", 1, false)];
     case.answer = Some(PodDevices {
         on_node: Some(Vec::new()),

@@ -67,8 +67,8 @@ impl ApiClient {
         })
     }
 
-    /// Whether both clients have the same headers, with the token among them, and the same
-    /// certificate authorities. Does not compare client certificates.
+    /// Whether both clients have the same headers, including the token, and the same certificate
+    /// authorities. Does not compare client certificates.
     pub(super) fn has_credentials_of(&self, other: &ApiClient) -> bool {
         let (one, other) = (&self.config, &other.config);
         one.headers == other.headers && one.root_cert == other.root_cert

@@ -19,8 +19,8 @@ const MAX_KUBECONFIG: u64 = 1 << 20;
 
 /// Reads a kubeconfig. Relative paths in it are relative to the kubeconfig's directory.
 ///
-/// This does not use the reader of the crate `kube`, which would block on a FIFO and would add a
-/// second YAML parser.
+/// This function does not use the kubeconfig reader of the crate `kube`. That reader would block on
+/// a FIFO and would add a second YAML parser.
 ///
 /// # Errors
 /// When the kubeconfig is not valid, or when the kubeconfig or a file that it names cannot be read.

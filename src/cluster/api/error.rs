@@ -49,7 +49,7 @@ pub enum CredentialsError {
     /// The kubeconfig is not YAML of the expected shape.
     #[error("{}", one_line(.0))]
     Yaml(#[from] serde_norway::Error),
-    /// This file cannot be read: the service account's token, or a file that the kubeconfig names.
+    /// The service account's token, or a file that the kubeconfig names, cannot be read.
     #[error("{0}: {1}")]
     File(String, #[source] io::Error),
     /// The kubeconfig is invalid.

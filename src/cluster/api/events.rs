@@ -21,11 +21,11 @@ use crate::npwg::ObjectRef;
 /// What happened to an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
-    /// The object is new among the watched objects.
+    /// The object is new, or now matches the selector of the watch.
     Added,
     /// The object changed.
     Modified,
-    /// The object is gone from the watched objects.
+    /// The object was deleted, or no longer matches the selector of the watch.
     Deleted,
     /// No object changed. The watch has returned all changes up to the event's version.
     Bookmark,

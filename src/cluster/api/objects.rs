@@ -10,8 +10,8 @@ use crate::cluster::identity::Identity;
 use crate::cluster::{Container, Pod, PodAnnotations};
 use crate::npwg::STATUS_ANNOTATION;
 
-/// The size limit for a pod in a cache of many pods, in bytes of memory ([`PodView::length`]). Of a
-/// larger pod, the cache omits annotations, status and containers.
+/// The size limit for a pod in a cache of many pods, in bytes of memory ([`PodView::length`]). The
+/// cache keeps a larger pod without its annotations, status and containers.
 const KEPT_TEXT: usize = 16 << 10;
 /// The memory that a container needs in addition to its name, in bytes. Even a container with one
 /// request needs this much, because its map of requests allocates room for several.

@@ -66,9 +66,10 @@ pub struct EventContext<'a> {
 ///
 /// The patch tests the pod's UID and the annotation that it replaces. So the patch changes no other
 /// pod of the same name, and overwrites no annotation that another client has changed in the
-/// meantime (NPWG 1.3 §5.1). The patch does not test the pod's resource version. Kubelet writes
-/// other parts of the pod's status at the same time, each write changes the resource version, and
-/// the test would fail. If a test fails, this function reads the pod again and sends a new patch.
+/// meantime (NPWG 1.3 §5.1). The patch does not test the pod's resource version, because kubelet
+/// writes other parts of the pod's status at the same time. Each of these writes changes the
+/// resource version and would make such a test fail. If a test fails, this function reads the pod
+/// again and sends a new patch.
 ///
 /// # Errors
 /// [`PublishError`]. A retry in the same period creates no duplicate events.

@@ -82,8 +82,8 @@ impl ApiServer {
         Ok(ApiServer { client })
     }
 
-    /// Whether both clients have the same credentials: the same headers, with the token among them,
-    /// and the same certificate authorities.
+    /// Whether both clients have the same credentials: the same headers, including the token, and
+    /// the same certificate authorities.
     pub fn has_credentials_of(&self, other: &ApiServer) -> bool {
         self.client.has_credentials_of(&other.client)
     }

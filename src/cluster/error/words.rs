@@ -72,7 +72,7 @@ impl Problem for ClusterError {
                 AgentProblem::NotSocket | AgentProblem::Untrusted(_) => {
                     "remove it and restart the agent"
                 }
-                AgentProblem::Late => "look into its log, and restart it",
+                AgentProblem::Late => "check its log and restart it",
                 AgentProblem::OtherReply => "restart it",
                 _ => "start it or set kubeconfig",
             },
@@ -202,8 +202,8 @@ mod tests {
             ),
             (
                 agent(AgentProblem::Late),
-                "the agent does not answer on /run/agent.sock: no answer in time; look into its \
-                 log, and restart it",
+                "the agent does not answer on /run/agent.sock: no answer in time; check its log \
+                 and restart it",
             ),
         ] {
             assert_eq!(error.to_string(), line);

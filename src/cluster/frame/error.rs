@@ -60,8 +60,8 @@ impl Problem for FrameError {
                 format!("a message has {length} bytes, but only {limit} are allowed")
             }
             Self::Definitions { most, limit } => format!(
-                "the pod has more than {most} definitions, or they have more than {limit} bytes \
-                 together"
+                "the pod has more than {most} definitions, or its definitions have more than \
+                 {limit} bytes together"
             ),
             Self::Json(source) => format!("a message cannot be read ({source})"),
         }
@@ -103,8 +103,8 @@ mod tests {
             ),
             (
                 FrameError::Definitions { most: 2, limit: 7 },
-                "the pod has more than 2 definitions, or they have more than 7 bytes together; \
-                 make them smaller or select fewer",
+                "the pod has more than 2 definitions, or its definitions have more than 7 bytes \
+                 together; make them smaller or select fewer",
             ),
         ] {
             assert_eq!(error.to_string(), line);

@@ -94,7 +94,7 @@ fn an_examination_with_more_than_64_checks_is_refused() {
     assert!(error.contains("more than 64"), "{error}");
 }
 
-/// Another release may send such messages with the same version number in the header.
+/// Another release may have other keys and the same version number in the header.
 #[test]
 fn a_message_may_have_unknown_and_missing_keys() {
     let newer = r#"{"question":{"pod":{"namespace":"a","name":"b","uid":null,"new":1},"new":[]}}"#;

@@ -128,9 +128,9 @@ impl RawObject {
         self.entries.insert(place, (key.into(), value));
     }
 
-    /// Copies all keys of `over` into this object, with their values. If this object already has a
-    /// key in any spelling, the copy replaces it at its position. New keys go to the end. Neither
-    /// object may have a key twice.
+    /// Copies all keys of `over` into this object, with their values. A copied key replaces the
+    /// same key in any spelling, at the same position. New keys go to the end. Neither object may
+    /// have a key twice.
     pub fn overlay(&mut self, over: &Self) {
         let news = over.entries.iter().enumerate();
         let mut news: HashMap<Cow<'_, str>, (usize, &Entry)> =

@@ -295,10 +295,9 @@ fn each_plugin_of_a_del_gets_a_share_of_the_time() {
         .iter()
         .map(|call| call.time.as_secs())
         .collect();
-    // The chain has 50 s, and the fake plugins take almost no time. A DEL gives a third of the 50 s
-    // to the plugin that it calls first, half to the next plugin, and all to the last plugin. An
-    // ADD gives all of the 50 s to each plugin. But no plugin gets more than 30 s. `as_secs` rounds
-    // down.
+    // The chain has 50 s. The fake plugins take almost no time, so about 50 s remain at each call.
+    // A DEL divides the remaining time by the number of remaining plugins: 3, 2 and 1. An ADD does
+    // not divide the remaining time. The limit of one call is 30 s. `as_secs` rounds down.
     assert_eq!(times, [16, 24, 29, 29, 29, 29]);
 }
 

@@ -288,7 +288,8 @@ fn a_crash_is_reported_with_its_signal() {
     plugin.assert_no_process_is_left();
     assert_eq!(
         error.to_string(),
-        "crashed: signal 11 (SIGSEGV), it wrote \"boom\"; check the kernel's log and the plugin's"
+        "crashed: signal 11 (SIGSEGV), it wrote \"boom\"; check the logs of the kernel and the \
+         plugin"
     );
 }
 

@@ -45,8 +45,8 @@ fn names(link: &Path, name: &OsStr) -> bool {
 /// Finds the other processes that have the file of the lock open, and stops searching at `until`.
 ///
 /// Searches the processes of root first. If none has the file open, searches the processes of other
-/// users, because a delegate may have dropped its privileges. In this order, other users cannot
-/// prolong a search that finds a process of root, for example by opening many descriptors.
+/// users, because a delegate may have dropped its privileges. Other users can prolong the search,
+/// for example with many open descriptors, but only if no process of root has the file open.
 pub(super) fn holders(file: &File, name: &OsStr, until: Instant) -> Vec<i32> {
     ask_machine!(orphans(file));
     let ours = i32::try_from(std::process::id()).unwrap_or_default();

@@ -27,10 +27,9 @@ fn a_released_lock_leaves_no_file_behind() {
 fn a_call_waits_until_an_earlier_call_releases_the_lock() {
     let dir = tempfile::tempdir().unwrap();
     let first = Lock::take(dir.path(), &container(), soon()).unwrap();
-    // Unless `holds` finds the lock file open in the process whose ID is in the file, `take` kills
-    // the other processes that have the file open. `holds` always finds the file open in this
-    // process, because `take` itself opens it. So the test replaces the ID with the ID of a child,
-    // which has inherited the lock.
+    // `take` kills no process while `holds` is true for the process ID in the lock file. For this
+    // process, `holds` is always true, because `take` itself opens the file. So the test replaces
+    // the ID with the ID of a child, which has inherited the lock.
     let mut child = Command::new("sleep").arg("5").spawn().unwrap();
     fs::write(&first.path, child.id().to_string()).unwrap();
     let error = Lock::take(dir.path(), &container(), soon()).unwrap_err();

@@ -45,9 +45,8 @@ impl ResultFile {
         pairs.collect::<Vec<_>>().join(";")
     }
 
-    /// Sets `CNI_ARGS`, the capability arguments and the result of the ADD. If this file has
-    /// `CNI_ARGS` or capability arguments, they replace those from Multus' own file, which lists
-    /// the delegates of the container.
+    /// Sets `CNI_ARGS`, the capability arguments and the result of the ADD. If this file lacks
+    /// `CNI_ARGS` or capability arguments, keeps the values that `cached` already has.
     pub(super) fn complete(self, cached: &mut CachedAttachment) {
         let args = self.args();
         if !args.is_empty() {

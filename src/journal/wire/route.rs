@@ -1,7 +1,7 @@
 //! Default routes that an attachment changes.
 //!
-//! Jackfield refuses a record in which a route has an unknown key, because it could not restore
-//! that route.
+//! Jackfield refuses a record in which a route has an unknown key, because Jackfield could not
+//! restore this route exactly.
 
 use std::net::IpAddr;
 

@@ -15,8 +15,8 @@ const HEADER: usize = 16;
 const INFO: u16 = 1;
 /// `IFLA_VF_VLAN_INFO`, one VLAN in `IFLA_VF_VLAN_LIST`.
 const VLAN_INFO: u16 = 1;
-/// `ARPHRD_ETHER`. A link of another type may have no MAC address of six octets, so this module
-/// ignores the MAC addresses of its VFs.
+/// `ARPHRD_ETHER`. Only the VFs of an Ethernet link are sure to have MAC addresses of six octets,
+/// so this module ignores the MAC attributes of all other VFs.
 const ETHERNET: u16 = 1;
 /// `ETH_P_8021AD`.
 const SERVICE: u16 = 0x88a8;

@@ -301,7 +301,7 @@ fn a_real_kernel_puts_a_vf_guid_at_offset_eight() {
     ];
     assert_eq!(found[0], "vf 1");
     assert_eq!(found[found.len() - 2..], guids);
-    // Without padding, the GUID would begin at octet 4. A parser that reads it there gets the
+    // Without padding, the GUID would begin at octet 4. A parser that starts at octet 4 gets the
     // padding and only half of the GUID.
     let cut = octets(IPOIB)
         .windows(16)

@@ -172,7 +172,7 @@ fn default_route(object: &RawObject) -> Result<Option<Vec<IpAddr>>, ElementError
         .transpose()
 }
 
-/// Whether another host can have the address. A gateway is another host.
+/// Whether the address can belong to another host, such as a gateway.
 fn is_of_a_host(address: &IpAddr) -> bool {
     let is_broadcast = matches!(address, IpAddr::V4(address) if address.is_broadcast());
     !(address.is_unspecified() || address.is_loopback() || address.is_multicast() || is_broadcast)

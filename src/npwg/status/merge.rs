@@ -10,9 +10,9 @@ use crate::cni::json::{Members, check, raw};
 /// other writers added.
 ///
 /// Other components may write status too (NPWG 1.3 §5.1). For example, a controller that plugs in
-/// an interface adds an entry. If no new entry replaces that entry, the merge keeps that entry's
-/// keys and the text of the values. Other components may also add keys with a period to Jackfield's
-/// entries. The merge keeps these keys.
+/// an interface adds an entry. If no new entry replaces that entry, the merge keeps the keys of
+/// that entry and copies their values byte for byte. Other components may also add keys with a
+/// period to Jackfield's entries. The merge keeps these keys.
 ///
 /// A new entry replaces an existing entry with the same interface. A new entry also replaces an
 /// existing entry that has the same name and no interface. A new entry of the default network

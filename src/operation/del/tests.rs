@@ -1,6 +1,6 @@
-//! Tests of DEL. A DEL with a usable record asks the cluster only if a delegate refuses to detach a
-//! network that it also failed to attach. No test here has such a network. The DEL stores for the
-//! agent which status to remove.
+//! Tests of DEL. A DEL with a usable record asks the cluster only if the delegates refuse the DEL
+//! of a network whose ADD has failed. No test here has such a network. The DEL does not remove the
+//! status of ResourceClaims itself: it stores the removal for the agent.
 
 use std::cell::{Cell, RefCell};
 use std::fs;
@@ -260,7 +260,7 @@ fn successful_del(dir: &Path, cluster: &dyn Cluster) -> (usize, Vec<Note>) {
 fn a_del_without_a_usable_record_detaches_although_the_journal_cannot_be_written() {
     let dir = tempfile::tempdir().unwrap();
     let path = damaged_record(dir.path());
-    // Neither moving the damaged record nor writing another one succeeds.
+    // Jackfield can neither move the damaged record nor write another record.
     fs::write(path("quarantine"), "").unwrap();
     fs::remove_dir_all(path("changes")).unwrap();
     fs::write(path("changes"), "").unwrap();
@@ -282,7 +282,7 @@ fn the_del_of_an_adopted_sandbox_detaches_it_although_its_record_is_damaged() {
         .unwrap();
     let cluster = Folder::new(dir.path().into());
     assert_eq!(successful_del(dir.path(), &cluster).0, 1);
-    // The next DEL finds the mark, and nothing to do.
+    // The next DEL finds the marker of the adopted sandbox and detaches nothing.
     assert_eq!(successful_del(dir.path(), &cluster).0, 0);
 }
 

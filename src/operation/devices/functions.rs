@@ -14,9 +14,9 @@ use crate::verify::{Finding, HiddenFunction, IntendedFunction, Mismatch, Weight}
 
 /// Compares the settings that `attachments` request for their VFs with the settings that the
 /// physical functions report. Asks physical functions only if an attachment requests such settings.
-/// If the key `verify` of the node configuration is `off`, checks nothing. If it is `warn`, returns
-/// the findings as warnings. If it is `strict`, a VF that its physical function does not report is
-/// still only a warning.
+/// If the key `verify` of the node configuration is `off`, checks nothing. With `warn`, returns the
+/// findings as warnings. With `strict`, a finding is an error, but a physical function that does
+/// not report a VF causes only a warning.
 ///
 /// # Errors
 /// [`Failure::Verification`] for the first attachment with findings that the key `verify` does not

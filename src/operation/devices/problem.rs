@@ -102,8 +102,8 @@ pub(in crate::operation) enum DeviceProblem {
     /// device.
     #[error(
         "{0}: its interface {interface} is in network namespace {netns}, and no pod on record has \
-         the device; move the interface back from there with ip link set {interface} netns 1, or \
-         end the process that keeps the namespace open",
+         the device; move the interface back with nsenter --net={netns} ip link set {interface} \
+         netns 1, or end the process that keeps the namespace open",
         interface = .1.interface, netns = .1.netns.display()
     )]
     Elsewhere(String, PlacedDevice),

@@ -1,6 +1,5 @@
 //! Converts the failure of a verb to the CNI error for the runtime, with its code
-//! (`docs/errors.md`). The modules of the request and of the plan define the codes of their own
-//! errors.
+//! (`docs/errors.md`). The types `RequestError` and `PlanError` define their own codes.
 
 use super::Failure;
 use crate::cni::{self, code};

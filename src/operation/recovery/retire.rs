@@ -1,4 +1,5 @@
-//! Detaches recorded sandboxes without a DEL from the runtime, when Jackfield is uninstalled.
+//! Detaches the sandboxes on record when Jackfield is uninstalled, without waiting for a DEL from
+//! the runtime.
 
 use std::path::Path;
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! Retries failed detachments, because not every runtime repeats a failed DEL.
 //!
 //! A retry runs in a separate process, which outlives the call that starts it. So the retry does
-//! not use up the time of that call, and the end of that call does not kill the retry's delegate. A
+//! not use up the call's time. The delegate of the retry also survives the end of the call. A
 //! delegate that is killed during its DEL may leave state behind that a later DEL does not find.
 
 use crate::journal::{Key, Lock, Lookup};

@@ -50,8 +50,8 @@ pub(in crate::operation) fn settle(
     let attachment = &sandbox.header.attachments[index];
     let progress = &sandbox.progress[index];
     // Do not give up an attachment whose ADD succeeded or was interrupted, because its plugins may
-    // hold resources. Do not give up after a DEL that was not refused, for example after a timeout,
-    // because a retry may succeed.
+    // hold resources. Do not give up after a timeout or crash of a plugin, because a retry may
+    // succeed.
     if progress.failed_at.is_none() || !is_refusal(&debt) {
         return Err(debt);
     }

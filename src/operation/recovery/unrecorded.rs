@@ -27,9 +27,9 @@ use crate::operation::pod_facts::PodFacts;
 use crate::operation::{Context, Failure, Note, networks};
 use crate::plan::Attachment;
 
-/// An identity that no network namespace has. The runtime may pass a network namespace in which the
-/// journal records another container's sandbox. Jackfield must not change that namespace, so the
-/// reconstructed sandbox gets this identity instead.
+/// An identity that no network namespace has. The runtime may pass a network namespace that belongs
+/// to another container's recorded sandbox. Jackfield must not change that namespace, so the
+/// reconstructed sandbox gets this identity.
 const NO_NETNS: &str = "none";
 
 /// The time limit for asking the cluster which networks the pod selects. After that time, the call
@@ -50,9 +50,9 @@ pub(in crate::operation) struct Unrecorded {
 }
 
 /// Reconstructs the sandbox `key`. `lost` is true if the sandbox had a record that cannot be used.
-/// Returns `None` if Jackfield adopted the sandbox from Multus' cache and has already removed its
-/// own record of the sandbox. Also returns `None` if there is no sign that the sandbox is attached,
-/// and the configuration of the cluster network is not on this node or cannot be used.
+/// Returns `None` if Jackfield adopted the sandbox from Multus' cache and has since removed the
+/// record of the sandbox. Without any sign that the sandbox is attached, also returns `None` if
+/// [`inquiry::is_on_disk`] is false for the cluster network, or if the cluster network is unusable.
 ///
 /// # Errors
 /// If there is a sign that the sandbox is attached, but the configuration of the cluster network

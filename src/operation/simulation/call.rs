@@ -177,7 +177,7 @@ fn request(process: &Process, job: &Job) -> Option<Request> {
     Some(Request::for_people(call.unwrap(), conf).unwrap())
 }
 
-/// Runs the job. Returns `None` for a worker, because nobody reads the output of a worker.
+/// Runs the job and returns its answer; `None` for a worker, which writes no answer.
 fn serve(process: &Rc<Process>, job: &Job) -> Option<Result<String, Failure>> {
     let sim = &process.sim;
     let request = request(process, job)?;

@@ -79,8 +79,8 @@ impl Conditions {
 }
 
 impl Conditions {
-    /// Whether this world has no faults. Jumps of the clock do not count as faults, and neither
-    /// does a runtime that does not repeat a failed DEL.
+    /// Whether this world has no faults. `clock_jumps` and `runtime_gives_up` do not count as
+    /// faults.
     pub(super) fn are_clean(&self) -> bool {
         let chances = [
             self.kills,

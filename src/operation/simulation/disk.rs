@@ -1,5 +1,5 @@
-//! The simulated disk. It makes some operations fail, and writes only a part of the data of some
-//! failed writes.
+//! The simulated disk. It makes some operations fail. Some failed writes leave a part of their data
+//! in the file.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -75,7 +75,8 @@ fn released<'p>(process: &Process, operation: &Operation<'p>) -> Option<&'p str>
 impl Process {
     /// Notes when this process takes its first lock. A process that has taken a lock writes its ID
     /// into the lock file, so a write of only digits shows a taken lock. If this process may be
-    /// killed, also keeps the lock file open, as its delegates would: they inherit the lock.
+    /// killed, also keeps the lock file open for its delegates, which inherit the lock and may
+    /// outlive the process.
     fn inherit(&self, file: &File, bytes: &[u8]) {
         let is_claim = !bytes.is_empty() && bytes.iter().all(u8::is_ascii_digit);
         if is_claim && self.locked.get().is_none() {
@@ -162,8 +163,8 @@ fn fault(process: &Process, operation: &Operation<'_>) -> Option<Verdict> {
     if let Operation::Remove(path) = operation
         && let Ok(name) = path.strip_prefix(sim.place.journal())
     {
-        // The file stays, possibly after the record of its sandbox is gone. No retry removes the
-        // file then, so the invariants allow it.
+        // The file stays, and may outlive the record of its sandbox. No retry removes a file whose
+        // sandbox has no record, so the invariants allow such a file.
         let name = name.display().to_string();
         sim.world().changed_files.insert(name);
     }

@@ -110,9 +110,10 @@ impl History {
                 0 | 1 => (last.clone(), &versions[..0]),
                 _ => (versions[earlier].clone(), &versions[earlier..]),
             };
-            // Whether `version` is older than the container's last ADD. An ADD creates the record
-            // file anew after a DEL has removed it. So the file was absent in `version` or after
-            // `version`. Going back to `version` then destroys the record of the last ADD.
+            // Whether `version` is older than the container's last ADD. A DEL removes the record
+            // file, and the next ADD creates the file anew. So `version` is older if the file is
+            // absent in `version` or in a later version. Reverting to an older version destroys the
+            // record of the last ADD.
             let is_of_earlier = last != Version::Absent && later.contains(&Version::Absent);
             if let Version::Bytes(bytes) = &mut version
                 && choice % 2 == 1

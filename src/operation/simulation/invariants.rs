@@ -106,9 +106,9 @@ pub(super) fn at_the_end(sim: &Simulation) {
     let mut world = sim.world();
     let world = &mut *world;
     for (network, container, ifname) in world.leases.keys() {
-        // Without a record, a DEL need not detach more than the cluster network. With a damaged
-        // record, the DEL also detaches the networks that the pod selects now, if the cluster
-        // answers. A lease on any other network may remain.
+        // Without a record, a DEL need only detach the cluster network. With a damaged record, the
+        // DEL also detaches the networks that the pod selects now, if the cluster answers. A lease
+        // on any other network may remain.
         let is_unclear = sim.conditions.cluster_faults > 0 || world.reselected.contains(container);
         let is_lost =
             world.forgotten.contains(container) || world.damaged.contains(container) && is_unclear;

@@ -177,8 +177,7 @@ impl Machine for Process {
     }
 
     /// Wakes the process late, as a busy machine does. Most sleeps are pauses between attempts to
-    /// take a lock. Late waking makes the attempts rarer. An attempt takes long to simulate, so the
-    /// simulation is faster with late waking.
+    /// take a lock. Late waking reduces the number of these attempts, which are slow to simulate.
     fn sleep(&self, pause: Duration) {
         self.pause(pause + self.sim.milliseconds(LATEST));
     }

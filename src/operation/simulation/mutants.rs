@@ -129,8 +129,8 @@ impl Mutant {
         }
     }
 
-    /// Returns the first bytes of the JSON of the line that the mutant does not write; `None` if
-    /// the mutant writes every line.
+    /// Returns the start of the JSON in the line that the mutant does not write; `None` if the
+    /// mutant writes every line.
     fn lost_step(self) -> Option<&'static [u8]> {
         Some(match self {
             Mutant::NoHeader => b"{\"format\":",

@@ -251,11 +251,12 @@ pub(super) fn answer(work: &Work, world: &World) -> Value {
 
 /// Runs GC: frees the leases of attachments that are not in the list of valid attachments.
 ///
-/// If GC frees a lease that a pod uses, the list from Jackfield is wrong. There is one exception.
-/// The simulation may run an ADD during a GC, which a real runtime does not (CNI 1.1.0 §2 GC). So
-/// GC spares the leases of a sandbox whose ADD is running or has succeeded since the GC began. GC
-/// makes no exception for an older pod. Jackfield itself may attach a network to such a pod during
-/// the GC, and must keep GC from freeing the new lease.
+/// Reports a broken rule if GC would free a lease that a pod uses, and the pod was attached before
+/// the GC began. The list from Jackfield is wrong in this case. Jackfield itself may attach a
+/// network to such a pod during the GC, and must keep GC from freeing the new lease.
+///
+/// GC spares the leases of a sandbox whose ADD is running or has succeeded since the GC began. The
+/// simulation may run an ADD during a GC, but a real runtime does not (CNI 1.1.0 §2 GC).
 pub(super) fn collect(work: &Work, world: &mut World) {
     let valid = work.conf["cni.dev/valid-attachments"].as_array();
     let valid: Vec<(&str, &str)> = valid

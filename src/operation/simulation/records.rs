@@ -1,6 +1,6 @@
-//! Checks, whenever a process releases the lock of a sandbox, that this version of Jackfield and
-//! the previous version can read the record of the sandbox, and that the pod's network matches the
-//! record.
+//! Checks the record of a sandbox whenever a process releases the lock of the sandbox. This version
+//! of Jackfield and the previous version must be able to read the record. The pod's network must
+//! match the record.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -72,7 +72,7 @@ impl Simulation {
         if change < 0 { time - by } else { time + by }
     }
 
-    /// Draws whether an event happens that has the chance `chance` in `of`.
+    /// Draws whether an event with the probability `chance` / `of` happens.
     pub(super) fn happens(&self, chance: u32, of: u32) -> bool {
         chance > 0 && self.scheduler.draw(|rng| rng.u32(0..of) < chance)
     }

@@ -29,7 +29,7 @@ pub(super) struct Work {
     pub(super) conf: Value,
     /// When the plugin's caller, a Jackfield process, ran its first delegate for the container.
     pub(super) begun: Duration,
-    /// When that process began.
+    /// When the plugin's caller began.
     pub(super) process_began: Duration,
     /// Whether the first half is done.
     pub(super) is_half_done: bool,

@@ -8,9 +8,9 @@ use crate::cni::json::same_key;
 
 /// The keys with which some plugins configure the plugins that they execute.
 const DELEGATES: [&str; 3] = ["delegate", "delegates", "plugins"];
-/// The depth to which the search follows nested lists. For example, `ranges` of `host-local` nest
-/// two lists. A policy refuses lists that nest deeper than this limit, because the search parses
-/// each level of lists again.
+/// The depth to which the search follows nested lists. For example, `ranges` of `host-local` is a
+/// list of lists. A policy refuses lists that nest deeper than this limit, because the search
+/// parses each level of lists again.
 pub(in crate::plan) const LISTS: usize = 4;
 /// The depth to which the search follows plugins that execute other plugins. The depth is limited,
 /// because the search parses each level of configurations again.
@@ -85,7 +85,7 @@ fn is_of_delegates(key: &str) -> bool {
 
 /// Adds every object in a value and in its lists to `all`. Skips all other values and continues
 /// with the next one, because a plugin may do the same. For example, a plugin in Go skips `null` in
-/// a list. Returns `None` beyond the limits.
+/// a list. Returns `None` if lists nest too deeply or `room` is too small.
 fn objects(raw: &RawValue, lists: usize, room: &mut usize, all: &mut Vec<RawObject>) -> Option<()> {
     if raw.get().starts_with('{') {
         let one = serde_json::from_str(raw.get()).ok()?;

@@ -30,8 +30,7 @@ pub(super) fn look(
         }
     };
     for line in &census.broken {
-        let remedy =
-            "correct the object or file, if the finding names one; Jackfield cannot use it";
+        let remedy = "if the finding names an object or file, correct that object or file";
         findings.add(&about, line, remedy);
     }
     if let Some(theirs) = &census.version {
@@ -64,7 +63,7 @@ fn agent(
 ) {
     let ours = version().to_string();
     if *theirs != ours {
-        let problem = format!("the agent has release {theirs}, but this is release {ours}");
+        let problem = format!("the agent has release {theirs}, but this doctor has release {ours}");
         let remedy = "install the same release of the agent and of this program, unless an upgrade \
                       is in progress";
         findings.add(&about, problem, remedy);

@@ -29,7 +29,7 @@ const PATH_KEYS: [&str; 10] = [
 pub(super) struct UsableConfiguration {
     /// The file of the configuration, for the commands in remedies.
     pub(super) file: PathBuf,
-    /// A request about the whole node with this configuration.
+    /// A request that has this configuration and names no pod.
     pub(super) request: Request,
     /// Whether `request` has all keys of the node configuration. Otherwise it has only usable
     /// paths, and placeholders for the keys that every configuration needs.
@@ -78,8 +78,8 @@ fn invalid(file: &Path, error: RequestError, findings: &mut Findings<'_>) {
     }
 }
 
-/// Finds the file of the configuration, and what the runtime would pass from this file to Jackfield
-/// on stdin.
+/// Returns the path of the configuration file, and the configuration as Jackfield gets it on stdin.
+/// If the configuration is missing or invalid, reports the problem and returns only the path.
 fn find(options: &Options, findings: &mut Findings<'_>) -> (PathBuf, Option<RawObject>) {
     let paths = &options.paths;
     if let Some(file) = &options.conf {

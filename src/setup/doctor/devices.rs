@@ -79,7 +79,7 @@ fn unrestored(context: &Context<'_>, findings: &mut Findings<'_>) {
             .pod
             .map_or_else(|| "a pod".to_owned(), |pod| format!("pod {pod}"));
         let causes = device.causes.join(", ");
-        let problem = format!("it differs from its state before {pod} had it: {causes}");
+        let problem = format!("its state differs from the state before {pod} used it: {causes}");
         let remedy = format!(
             "rebind it through unbind and bind in /sys/bus/pci/drivers/{}; the next ADD with this \
              device tries again to restore it",

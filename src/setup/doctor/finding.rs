@@ -200,9 +200,9 @@ impl Findings<'_> {
         self.diagnosis.count(check) > 0
     }
 
-    /// Notes the devices and addresses that only this sandbox may have. The doctor also shows their
-    /// pod. If an ADD needs a device or address that a pod of another namespace has, the error of
-    /// the ADD does not name that pod.
+    /// Notes the devices and addresses that only this sandbox may have, and the sandbox's pod. An
+    /// administrator needs this list if an ADD fails because a pod of another namespace has the
+    /// device or address: the error of the ADD does not name that pod.
     pub(super) fn add_uses(&mut self, sandbox: &Sandbox) {
         let header = &sandbox.header;
         for attachment in &header.attachments {

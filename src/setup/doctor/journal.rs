@@ -76,9 +76,9 @@ pub(super) fn look(
     findings.fine(format!("{count} sandboxes on record in {dir}"));
 }
 
-/// Reports the sandboxes of earlier boots, except those whose detachment has failed. After a reboot
-/// there may be many for some minutes, until the runtime has sent their DELs. So two or more of
-/// them make only one finding.
+/// Reports the sandboxes of earlier boots, except those whose detachment has failed. A node may
+/// have many such sandboxes for some minutes after a reboot, until the runtime has sent their DELs.
+/// So two or more of these sandboxes cause only one finding.
 fn rebooted(
     context: &Context<'_>,
     conf: &Path,
@@ -106,8 +106,8 @@ fn rebooted(
     );
     let command = detach_command(conf, &first.sandbox.header);
     let remedy = format!(
-        "wait until kubelet has removed them; if the first one stays: {}; treat the others \
-         likewise",
+        "wait until kubelet has removed them; if the first one remains on record, {}; treat the \
+         others likewise",
         command.as_deref().unwrap_or(WITHOUT_POD)
     );
     let dir = &context.request.config.journal_dir;

@@ -18,7 +18,7 @@ pub(super) fn look(
     let networks = match every_network(context, definitions) {
         Ok(networks) => networks,
         Err(failure) => {
-            // Every failure here is a question that the cluster did not answer. If the check of the
+            // `every_network` fails only if the cluster does not answer. If the check of the
             // cluster has findings, they probably have the same cause.
             if !findings.has_any_of(Check::Cluster) {
                 let remedy = "start the agent, or correct the node configuration";

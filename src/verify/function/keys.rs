@@ -21,8 +21,8 @@ const PRIORITIES: RangeInclusive<u8> = 0..=7;
 /// The value of a key, or [`None`] if the key is absent.
 type Read<T> = Result<Option<T>, FunctionConfigError>;
 
-/// Reads the settings that one plugin makes. The values have the same text form as the kernel's
-/// values.
+/// Reads the settings of a virtual function from the keys of one plugin. The values have the same
+/// text form as the kernel's values.
 pub(super) fn read(plugin: &PluginConfig) -> [(&'static str, Read<String>); 8] {
     let switch = |key| one_of(plugin, key, &["on", "off"], Problem::Switch);
     let link_states = ["auto", "enable", "disable"];
@@ -151,7 +151,7 @@ mod tests {
         super::check(&config.plugins()[0]).map_err(|error| error.to_string())
     }
 
-    /// Includes keys with different upper and lower case, which Go accepts.
+    /// Includes keys in another letter case, which Go accepts.
     #[test]
     fn vf_settings_that_plugins_read_correctly_are_accepted() {
         for keys in [

@@ -106,7 +106,7 @@ fn the_cluster_network_is_followed_when_it_is_renamed() {
     setup.runs("del");
     // Gone altogether: ours stays, so that pods can be stopped, and it is said.
     fs::rename(dir.join("05-cluster.conflist"), setup.lab.path("kept")).unwrap();
-    watching.says("pods wait until it is back");
+    watching.says("pods wait until the configuration is back");
     assert!(is_there(&setup));
     let output = setup.runtime("status");
     assert!(!output.status.success());

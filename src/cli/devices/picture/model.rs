@@ -24,9 +24,10 @@ pub(super) struct Device<'a> {
     pub(super) label: String,
     pub(super) driven: DriverKind,
     pub(super) owner: Owner<'a>,
-    /// Details of the device on the host. For a PCI function, the first entry names the function's
-    /// interface or VFIO path, if it has one, and its driver, as in `eth2, igbvf`. Further entries
-    /// name the function's representor, RDMA devices, vDPA devices or NUMA node.
+    /// Details of the device on the host. For a PCI function, the first entry is the interface or
+    /// VFIO path, followed by the driver, as in `eth2, igbvf`. If the function has neither an
+    /// interface nor a VFIO path, the first entry is only the driver. Further entries name the
+    /// function's representor, RDMA devices, vDPA devices or NUMA node.
     pub(super) facts: Vec<String>,
     /// The product name, or the IDs of vendor and device; empty if the device is not a PCI
     /// function.

@@ -52,7 +52,7 @@ impl Problem for ApiError {
             } => match source {
                 RequestError::Refused(status) if status.code == 401 => "renew the credentials",
                 RequestError::Refused(status) if status.code == 403 => {
-                    "apply deploy/rbac.yaml, which grants it"
+                    "apply deploy/rbac.yaml, which grants the required rights"
                 }
                 RequestError::NotServed if request.contains(GROUP) => {
                     "apply deploy/crds, or make the installed CustomResourceDefinition serve that version too"
@@ -131,7 +131,7 @@ mod tests {
             (
                 refused(403),
                 "API server https://a/ refuses GET /x: 403 no; apply deploy/rbac.yaml, which \
-                 grants it",
+                 grants the required rights",
             ),
             (refused(500), "API server https://a/ refuses GET /x: 500 no"),
             (

@@ -34,7 +34,7 @@ pub(in crate::operation) struct HostLinks<'a> {
 }
 
 impl<'a> HostLinks<'a> {
-    /// Creates the value and reads nothing yet. `open` opens the links of the host.
+    /// Creates a `HostLinks` that has read nothing yet. `open` opens the links of the host.
     pub(in crate::operation) fn new(
         open: &'a dyn Fn() -> Result<Box<dyn DeviceLinks>, KernelError>,
     ) -> HostLinks<'a> {
@@ -128,7 +128,7 @@ impl Hardware<'_> {
     ///
     /// # Errors
     /// - If such a key names an uplink.
-    /// - If its value may select a device other than the device that the value names.
+    /// - If the value of such a key is a glob pattern or an ambiguous path ([`is_pattern`]).
     /// - If a macvlan in passthru mode has no master, and so takes the interface of the default
     ///   route.
     /// - If the attachment names too many interfaces.
@@ -216,9 +216,9 @@ fn names(directory: &Path) -> Vec<String> {
         .collect()
 }
 
-/// Whether a value could select a device other than the one that it appears to name. Plugins append
-/// the value to a sysfs directory or use it as a glob pattern. The result is therefore true for
-/// `..`, for glob characters, for NUL (which ends a path in C), and for every path that is not
+/// Whether a plugin may take a different device than the value appears to name. Plugins append the
+/// value to a sysfs directory or use it as a glob pattern. The result is therefore true for `..`,
+/// for glob characters, for NUL (which ends a path in C), and for every path that is not
 /// below `/sys/` or `/dev/`. For example, a plugin that appends `./x`, `/x` or `x/` to a sysfs
 /// directory finds the device `x`. A plugin that appends `x/physfn` finds the physical function of
 /// `x`.

@@ -7,7 +7,7 @@
 //! addresses for a VF:
 //!
 //! - any address, while an administrator's address is set and the VF is not trusted;
-//! - any address other than the administrator's address, as the driver last read it.
+//! - any address other than the administrator's address that the driver last read.
 //!
 //! There are three workarounds:
 //!

@@ -1,7 +1,7 @@
 //! Retries the restoration of devices that an earlier DEL could not restore. If a device still has
 //! a network identity (MAC, GUID or VLAN) of its previous pod, and nothing replaces that identity,
-//! refuses the device. The new pod's request can replace a MAC or GUID, and the network's
-//! definition a MAC or VLAN.
+//! refuses the device. The new pod's request can replace a MAC or GUID. The network's definition
+//! can replace a MAC or VLAN.
 
 use super::Restoring;
 use super::left::Left;
@@ -15,7 +15,7 @@ use crate::verify::IntendedFunction;
 /// Retries the restoration of each device in `states` that the journal records as unrestored.
 /// Replaces the state of each of these devices in `states` by the recorded state, because DEL must
 /// restore the recorded state after this pod. If a device has been recreated since, only removes
-/// its entry from the journal. `header` is that of the sandbox that now gets the devices.
+/// its entry from the journal. `header` is the header of the sandbox that now gets the devices.
 ///
 /// # Errors
 /// - Code 104 if [`refuse_anothers`] refuses a device. The message contains the device, the
@@ -36,7 +36,7 @@ pub(super) fn settle(
             continue;
         }
         if kept.before.driver != state.driver {
-            // The interface of another driver is a new interface, which no pod has changed. So
+            // The interface of the new driver is a new interface, which no pod has changed. So
             // replace the driver and the interface in the recorded state.
             kept.before.driver.clone_from(&state.driver);
             kept.before.netdev.clone_from(&state.netdev);
@@ -78,7 +78,7 @@ fn refuse_anothers(header: &Header, left: &Left<'_>) -> Result<(), PlanError> {
 }
 
 /// Whether the new pod's request or the network's definition replaces this identity. Only a
-/// request can replace a GUID, and only a definition a VLAN.
+/// request can replace a GUID, and only a definition can replace a VLAN.
 fn is_set_anew(attachment: &Attachment, identity: PodIdentity) -> bool {
     let requested = &attachment.requested;
     let set = IntendedFunction::of(&attachment.config, requested);

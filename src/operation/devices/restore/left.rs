@@ -1,6 +1,6 @@
-//! Collects the repairs that failed, and decides which of them may succeed later. Such repairs are
-//! owed: the DEL fails, and a retry repeats them. For the other repairs, the journal records the
-//! device as unrestored.
+//! Collects the repairs that failed, and decides which of them may succeed later. Repairs that may
+//! succeed later are owed: the DEL fails, and a retry repeats them. For the other repairs, the
+//! journal records the device as unrestored.
 
 use std::sync::Arc;
 
@@ -19,8 +19,8 @@ pub(super) struct Left<'a> {
     /// Repairs that the kernel refused for good, repairs that the driver undid, and devices that
     /// now have another driver. Each entry consists of the device and a line for the user.
     wrong: Vec<(&'a DeviceState, String)>,
-    /// Network identities (MAC, GUID or VLAN) that the last pod with the device left on it. Each
-    /// entry consists of the device, the identity, and a line with the reason.
+    /// Network identities (MAC, GUID or VLAN) that the previous pod left on its device. Each entry
+    /// consists of the device, the identity, and a line with the reason.
     pub(super) identities: Vec<(&'a DeviceState, PodIdentity, String)>,
 }
 
@@ -103,8 +103,8 @@ impl<'a> Left<'a> {
             return;
         }
         context.note(Note::Device(format!(
-            "{before}: its physical function no longer reports it, so its settings there are not \
-             restored"
+            "{before}: the physical function no longer reports this VF, so the VF's settings on \
+             the physical function are not restored"
         )));
     }
 

@@ -1,6 +1,6 @@
 //! Tests of restoring a VF that plugins have changed. If a repair fails for good, the DEL reports
-//! this and succeeds. If a repair may succeed later, the repair is owed: the DEL fails, and a retry
-//! repeats the repair.
+//! the failure and succeeds. If a repair may succeed later, the repair is owed: the DEL fails, and
+//! a retry repeats the repair.
 
 mod lab;
 
@@ -387,7 +387,7 @@ fn a_physical_function_without_an_interface_is_reported() {
         let net = lab.dir.path().join("sys/bus/pci/devices/0000:01:00.0/net");
         std::fs::remove_dir_all(net).unwrap();
     });
-    outcome.assert_says("no longer reports it");
+    outcome.assert_says("no longer reports this VF");
 }
 
 #[test]

@@ -81,8 +81,7 @@ impl Found {
     }
 }
 
-/// The interfaces that a plugin takes from the host only if several keys together have certain
-/// values:
+/// The keys that together decide which interfaces a plugin takes from the host:
 ///
 /// - The plugin `bond` moves the interfaces in `links` into the pod. With `linksInContainer`, these
 ///   interfaces are in the pod already.
