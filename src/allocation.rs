@@ -10,7 +10,7 @@
 //! plugins, and `dra_manager_state` for devices of claims (DRA). A device from kubelet belongs to
 //! the pod if kubelet's own record lists the device under the pod's UID. The pod-resources API has
 //! no UIDs, so its answer may be about a previous pod of the same name. While kubelet starts, the
-//! API returns empty lists, also for a pod that has devices.
+//! API returns empty lists, even for a pod that has devices.
 //!
 //! One allocation serves all networks of a pod, including the cluster network. ADD pairs devices
 //! with networks once, and the journal stores the pairs for later calls. A second assignment could

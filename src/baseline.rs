@@ -79,7 +79,7 @@ pub struct OtherDriver {
 pub enum Replacement {
     /// The device was recreated at the same address.
     #[error(
-        "it was recreated since the pod got it, for example by a reset of its physical function; \
+        "it was recreated after the pod got it, for example by a reset of its physical function; \
          Jackfield does not restore it"
     )]
     Recreated,

@@ -1,6 +1,6 @@
-//! The IDs of the current boot and of this process, and the removal of files that ended processes
-//! left unfinished. The boot ID shows which journal records are from before a reboot. The network
-//! namespaces in these records no longer exist.
+//! The IDs of the current boot and of this process, and the removal of unfinished files whose
+//! writers have ended. The boot ID shows which journal records are from before a reboot. The
+//! network namespaces in these records no longer exist.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 
 use crate::machine::ask_machine;
 
-/// The most entries of a directory that [`sweep_unfinished`] examines.
+/// The maximum number of directory entries that [`sweep_unfinished`] examines.
 const MOST_SWEPT: usize = 4096;
 
 /// Returns the boot ID of the kernel, or an empty text if `/proc` does not contain it.

@@ -63,8 +63,8 @@ pub trait Cluster {
     fn announce(&self, _question: &Question) {}
 
     /// Checks that the cluster answers a question about this node by `until` (CNI 1.1.0 §2 STATUS).
-    /// Returns the answer. [`Agent`] does not check the API server: if no agent listens but a
-    /// kubeconfig is configured, it returns an empty answer.
+    /// Returns the answer. If no agent listens but a kubeconfig is configured, [`Agent`] returns an
+    /// empty answer and does not check the API server.
     ///
     /// # Errors
     /// As [`Cluster::ask`].
@@ -93,8 +93,8 @@ pub trait Cluster {
     /// `removal` if no agent listens but a kubeconfig is configured.
     fn withdraw(&self, _removal: &Publication) {}
 
-    /// Removes the unfinished files that killed processes left while they published. An
-    /// implementation may skip the files about other pods.
+    /// Removes the unfinished publication files of processes that have ended. An implementation may
+    /// skip the files about other pods.
     fn sweep(&self, _pod: &PodName) {}
 
     /// Drops the unpublished statuses and events of a pod that is gone.

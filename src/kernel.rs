@@ -1,5 +1,5 @@
-//! rtnetlink: links, addresses and default routes of a pod's network namespace, and the links of
-//! devices, on the host or in a pod.
+//! Accesses the kernel through rtnetlink: the links, addresses and default routes of a pod's
+//! network namespace, and the links of devices. A device's link is on the host or in a pod.
 //!
 //! ```text
 //! PodNetns::open(path) ──▶ Netlink::in_netns ──▶ PodLinks: links, addresses, default routes

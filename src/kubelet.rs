@@ -1,4 +1,4 @@
-//! A pod's devices from kubelet's pod-resources API, over gRPC on a unix socket.
+//! Reads a pod's devices from kubelet's pod-resources API, over gRPC on a unix socket.
 //!
 //! ```text
 //! Get ──Unimplemented, disabled──▶ List ──▶ PodDevices: container by container, in kubelet's order

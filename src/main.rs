@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
-/// During a short call, dlmalloc returns hardly any pages to the kernel. musl's allocator returns
-/// pages and requests pages again and again, which costs an ADD half a millisecond.
+/// During a short call, dlmalloc returns hardly any pages to the kernel. musl's allocator
+/// repeatedly returns pages and requests new pages, which costs an ADD half a millisecond.
 #[global_allocator]
 static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
 

@@ -25,7 +25,7 @@ const FORMAT: u32 = 1;
 /// those of vDPA devices.
 ///
 /// [`Capture::build`] writes the capture to a directory, and returns a [`Sysfs`](crate::Sysfs) that
-/// reads this directory. A test can use it in place of the original machine.
+/// reads this directory. A test can read the directory in place of the original machine.
 ///
 /// ```
 /// use device_info::{Capture, Sysfs};
@@ -52,7 +52,7 @@ pub struct Capture {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Node {
-    /// An attribute, trimmed.
+    /// An attribute's text, trimmed.
     Text(String),
     /// A symbolic link with its target.
     Link(String),

@@ -1,5 +1,5 @@
-//! Synthetic captures of machines for tests: sysfs trees and devlink answers. Code builds them;
-//! none was captured on hardware.
+//! Synthetic captures of machines for tests: sysfs trees and devlink answers. Each function builds
+//! its capture in code; no capture comes from hardware.
 //!
 //! Fixtures without `unverified` in their names match the sysfs trees of Linux 6.12 in a virtual
 //! machine. An `unverified_` fixture is made from data sheets and driver sources, because no

@@ -10,7 +10,7 @@ use crate::quoted::Quoted;
 ///
 /// Reads these forms: `02:00:00:00:00:00:00:3e`, `02-00-00-00-00-00-00-3e`, `0200.0000.0000.003e`,
 /// `020000000000003e`, `0x020000000000003e`, and `0200:0000:0000:003e` as in sysfs. Writes only the
-/// first form, because ib-sriov-cni compares text.
+/// first form, because ib-sriov-cni compares GUIDs as text.
 ///
 /// As with [`MacAddr`](crate::MacAddr), use [`FromStr`] for a *requested* GUID: it refuses zero,
 /// all ones and GUIDs with the group bit. Use [`From<[u8; 8]>`](From) or [`Guid::parse_observed`]
@@ -40,8 +40,8 @@ impl Guid {
         self.0 == [0; 8]
     }
 
-    /// Returns whether the group bit (bit 0 of the first octet) is set. EUI-64 reserves it for
-    /// groups, so no port's GUID has it set.
+    /// Returns whether the group bit (bit 0 of the first octet) is set. EUI-64 reserves this
+    /// bit for groups, so a port's GUID never has the bit set.
     #[must_use]
     pub const fn has_group_bit(self) -> bool {
         self.0[0] & 1 == 1

@@ -23,7 +23,7 @@ mod text;
 mod version;
 mod wire;
 
-/// A device as a pod sees it (`DEVINFO 1.1.0 §3`): complete and well-formed.
+/// Device information for a pod (`DEVINFO 1.1.0 §3`), complete and valid.
 ///
 /// Keeps keys that the specification does not define, so that a program can read, complete and
 /// write a file without loss. To read a file of another program, use [`WireDeviceInfo`], which does

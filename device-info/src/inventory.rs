@@ -15,10 +15,10 @@ use crate::vdpa::VdpaDriver;
 
 /// A machine's network hardware, as this network namespace shows it.
 ///
-/// With devlink, reading makes an average of at most 40 system calls in sysfs per function, even if
-/// every function has a representor and an RDMA device. Reading 256 virtual functions takes less
-/// than 50 ms. `None` and empty lists mean "missing or not known". `remarks` has one line for each
-/// value that the crate could not read.
+/// With devlink, [`Inventory::read`] makes at most 40 system calls in sysfs per function, on
+/// average, even if every function has a representor and an RDMA device. Reading 256 virtual
+/// functions takes less than 50 ms. `None` and empty lists mean "missing or not known". `remarks`
+/// has one line for each value that the crate could not read.
 ///
 /// ```
 /// use device_info::{Devlink, Inventory, Sysfs};
@@ -103,7 +103,7 @@ pub struct VirtualFunction {
 pub struct SubfunctionEntry {
     /// The name of the auxiliary device.
     pub name: String,
-    /// The number that the subfunction's owner chose.
+    /// The subfunction's number, `sfnum`.
     pub number: Option<u32>,
     /// The function that the subfunction is part of.
     pub parent: Option<PciAddress>,

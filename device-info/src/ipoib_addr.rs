@@ -11,7 +11,7 @@ use crate::quoted::Quoted;
 /// and GID (16). A GID is a subnet prefix (8) and the **port** GUID (8).
 ///
 /// The address does not identify the interface, because the queue pair number changes with every
-/// restart. Compare [`IpoibAddr::port_guid`], or use [`IpoibAddr::is_same_port`].
+/// restart of the interface. Compare [`IpoibAddr::port_guid`], or use [`IpoibAddr::is_same_port`].
 ///
 /// ```
 /// use device_info::{Guid, IpoibAddr};

@@ -44,11 +44,11 @@
 //!   links one at a time and never follows them recursively, because physical and virtual
 //!   functions link to each other. With devlink, reading one device takes at most 60 system calls
 //!   in sysfs, whatever the number of devices. Reading an [`Inventory`] takes at most 40 system
-//!   calls for each function. Tests enforce both limits. With 256 VFs, the crate reads one device
-//!   in less than 1 ms, and all devices in less than 50 ms (`cargo bench --features fixtures`).
-//!   Without devlink, the crate finds the representor of one device by reading the port name of
-//!   each interface of the switch. This takes three more system calls for each interface. Reading
-//!   one device still takes less than 1 ms.
+//!   calls for each function, on average. Tests enforce both limits. With 256 VFs, the crate reads
+//!   one device in less than 1 ms, and all devices in less than 50 ms
+//!   (`cargo bench --features fixtures`). Without devlink, the crate finds the representor of one
+//!   device by reading the port name of each interface of the switch. Each interface takes three
+//!   more system calls. Reading one device still takes less than 1 ms.
 //!
 //! # Errors
 //!
@@ -60,7 +60,8 @@
 //! # Units and forms
 //!
 //! The crate writes each address in only one form, in lower case with colons, because other plugins
-//! compare text. VFs are numbered from 0, ports of RDMA devices from 1. Sizes are in bytes.
+//! compare addresses as text. VFs are numbered from 0, ports of RDMA devices from 1. Sizes are in
+//! bytes.
 //!
 //! # Sources
 //!

@@ -8,10 +8,10 @@ use crate::quoted::Quoted;
 
 /// The address of a PCI function: domain, bus, device, function, as in `0000:01:10.2`.
 ///
-/// The Device Information Specification calls this the standard BDF format (`DEVINFO 1.1.0
-/// §3.1.3.1`). The domain is 32 bits wide, so the crate reads four to eight digits for the domain.
-/// It writes at least four. Functions behind Intel's VMD have a domain of five digits
-/// (`10000:00:04.0`).
+/// The Device Information Specification calls this form the standard BDF format
+/// (`DEVINFO 1.1.0 §3.1.3.1`). The domain is 32 bits wide, so the crate reads four to eight digits
+/// for the domain. It writes at least four. Functions behind Intel's VMD have a domain of five
+/// digits (`10000:00:04.0`).
 ///
 /// Addresses compare as numbers, as in the kernel's enumeration. For example, `ffff:00:00.0` is
 /// less than `10000:00:00.0`, although its text is greater.

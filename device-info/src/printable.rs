@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// The text in place of the part that was cut out.
+/// Replaces the middle of a text that is too long.
 const CUT: &str = "…";
 
 /// Returns `text` as one line of at most `most` bytes. `most` must be 16 or more.

@@ -20,8 +20,8 @@ const MAX_REMARKS: usize = 256;
 
 /// A sysfs mount, and the directory of the device nodes.
 ///
-/// The caller names the root, because a container may mount the host's sysfs at a different path,
-/// and a test uses an ordinary directory. A clone refers to the same sysfs.
+/// The path of the mount is a parameter, because a container may mount the host's sysfs at a
+/// different path, and a test uses an ordinary directory. A clone refers to the same sysfs.
 ///
 /// Readers return `Option`. `None` means "missing or not known". Which values are missing depends
 /// on the hardware, the driver and the namespaces. If an attribute exists but cannot be used

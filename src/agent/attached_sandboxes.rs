@@ -1,8 +1,8 @@
 //! The sandboxes that are attached on this node, and whether their pods' annotations have changed.
 //!
-//! Each DEL, each successful ADD, and each successful change of a running pod's networks reports
-//! its sandbox. The agent keeps the sandboxes only in memory, and does not read the journal. So
-//! after a restart, the agent asks the next STATUS for the list of all sandboxes.
+//! The plugin reports the sandbox after each successful ADD, DEL or change of a running pod's
+//! networks. The agent keeps the sandboxes only in memory, and does not read the journal. So after
+//! a restart, the agent asks the next STATUS for the list of all sandboxes.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -39,9 +39,9 @@ struct Attached {
 }
 
 impl AttachedSandboxes {
-    /// Records the report of a call, and compares the reported sandbox with its pod in `pods`. If
-    /// the annotation differed from the attachments before the report, returns for how long.
-    /// Returns `None` otherwise, and for a detached sandbox.
+    /// Records the report of a call, and compares the reported sandbox with its pod in `pods`.
+    /// Returns how long the annotation had differed from the attachments before the report. Returns
+    /// `None` if there was no difference, or if the sandbox is detached.
     pub(super) fn report(
         &self,
         sandbox: SandboxNetworks,
@@ -54,8 +54,8 @@ impl AttachedSandboxes {
             return None;
         };
         if attached.len() >= MOST && !attached.contains_key(&key) {
-            // Some of these sandboxes may be gone without a report. So forget all of them. The next
-            // STATUS sends the list of those that still exist.
+            // Some sandboxes may have ended without a report. Forget all sandboxes, because the
+            // next STATUS sends a list of the sandboxes that still exist.
             attached.clear();
             self.is_listed.set(false);
         }

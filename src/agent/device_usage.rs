@@ -38,8 +38,8 @@ impl DeviceUsage {
     }
 
     /// Reads the numbers, waits until they are out of date and a metrics page has shown them, and
-    /// starts again. If kubelet does not answer, starts again after [`PAUSE`], once a metrics
-    /// page has been served. Never returns.
+    /// starts again. If kubelet does not answer, waits only for [`PAUSE`] and for a metrics page.
+    /// Never returns.
     pub(super) async fn run(self: Rc<Self>, knowledge: Rc<Knowledge>) {
         loop {
             let devices = knowledge.devices().await;

@@ -24,9 +24,9 @@ use crate::npwg::{Dialect, ObjectRef};
 
 /// The limit of the memory for the definitions in all pending answers, in KiB.
 const ROOM: usize = 1024;
-/// The maximum number of definitions that the agent copies from the cache at the same time. The
-/// agent copies a definition that does not fit in [`ROOM`], and sends the copy in a separate
-/// message.
+/// The maximum number of definitions that the agent copies from the cache at the same time. If the
+/// pending answers leave too little of [`ROOM`] for a definition, the agent sends a copy of the
+/// definition in a separate message.
 const COPIES: usize = 8;
 /// The default socket of kubelet's pod-resources API, used until a question names a socket.
 const KUBELET: &str = "/var/lib/kubelet/pod-resources/kubelet.sock";
@@ -55,7 +55,8 @@ pub(super) struct Knowledge {
     pub(super) room: Semaphore,
     /// Permits to copy a definition from the cache.
     pub(super) copies: Semaphore,
-    /// The permit for the memory of a definition that is not in the cache.
+    /// One permit: at any time, the agent reads and holds at most one definition that is not in the
+    /// cache.
     pub(super) turn: Semaphore,
     /// Permits for the memory of a pod that is not in the cache.
     pub(super) pod_turns: Semaphore,

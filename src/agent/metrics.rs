@@ -188,7 +188,7 @@ impl Metrics {
             && !figures.networks.is_empty()
             && self.attachments.get() > 0
         {
-            // A DEL that finds no record detaches no network, and does not change the number.
+            // A DEL that finds no record detaches no network, so it does not change the gauge.
             self.attachments.dec();
         }
     }

@@ -75,8 +75,8 @@ impl OwedByPod {
         }
     }
 
-    /// Lists the directory and reads the new files. Renames a file that cannot be read. Lets other
-    /// tasks of the agent run before each file.
+    /// Lists the directory and reads the new files. Renames a file that cannot be read. Before each
+    /// read, lets other tasks of the agent run.
     ///
     /// # Errors
     /// If another process removed the directory from the node while the agent's container mounts

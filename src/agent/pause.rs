@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 /// The first pause after a failure.
 const FIRST: Duration = Duration::from_secs(1);
 
-/// A pause after a failure. If the next failure follows after the end of the pause, the next pause
-/// is twice as long.
+/// The pause after a failure. A further failure begins a new pause. If the previous pause has
+/// ended, the new pause is twice as long.
 #[derive(Debug, Default)]
 pub(super) struct Pause {
     state: Cell<Option<(Instant, Duration)>>,
@@ -49,9 +49,9 @@ impl Pause {
 
     /// Begins the next pause and returns its length. Each pause is twice as long as the previous
     /// one, up to `longest`. If the previous pause still lasts, the length does not double. The
-    /// pause lasts at least `least`, the time that the API server asks for. A random time is added
-    /// to each pause, up to a quarter of the pause. Nodes that lose the API server at the same
-    /// moment therefore do not all retry at the same moment.
+    /// pause lasts at least `least`, the time that the API server asks for. Adds a random time of
+    /// up to a quarter of the pause. Nodes that lose the API server at the same moment therefore do
+    /// not all retry at the same moment.
     pub(super) fn lengthen(&self, longest: Duration, least: Duration) -> Duration {
         let pause = match self.state.get() {
             None => FIRST,

@@ -20,13 +20,13 @@ use super::pause::Pause;
 use crate::cluster::api::{ApiError, EventContext, PublishOutcome, publish, publish_claims};
 use crate::cluster::{OwedWrites, PodName, Publication};
 
-/// For how many pods the agent publishes writes at the same time.
+/// The maximum number of pods for which the agent publishes writes at the same time.
 const AT_ONCE: usize = 4;
 /// The longest interval between scans of the directory of owed writes. A plugin that dies after it
 /// wrote a file does not wake the agent, so the agent finds the file only in its next scan.
 const RESCAN: Duration = Duration::from_secs(15);
-/// The longest pause of all writes after the API server failed, unless the API server asks for a
-/// longer one.
+/// The longest time for which the agent pauses all writes after the API server failed. Does not
+/// limit a pause that the API server asks for.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// The longest pause for a pod whose writes the API server refuses.
 const LONGEST_POD_PAUSE: Duration = Duration::from_secs(300);

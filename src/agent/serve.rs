@@ -73,7 +73,8 @@ impl PluginService {
                 }
                 Err(error) => {
                     warn!(
-                        "cannot accept a connection: {error}; if too many files are open, raise the limit"
+                        "cannot accept a connection: {error}; if too many files are open, raise \
+                         the agent's limit of open files"
                     );
                     tokio::time::sleep(PAUSE).await;
                 }

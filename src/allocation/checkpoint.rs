@@ -45,8 +45,8 @@ struct File {
     data: Data,
 }
 
-/// The file is of a known version if at least one key has a value other than `null`, or if both
-/// keys are `null`. kubelet writes `null` for both keys if no device plugin has ever registered.
+/// The version of the file is unknown if both keys are missing, or if one key is missing and the
+/// other is `null`. kubelet writes `null` for both keys if no device plugin has ever registered.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Data {

@@ -205,8 +205,9 @@ impl<'a> Evidence<'a> {
 
 /// The order of the containers, and thus of their devices: sidecars, app containers, containers
 /// that only kubelet names, and init containers that run to completion. These init containers come
-/// last, because kubelet may also give their devices to later containers. Such a device then has
-/// its position among the devices of the later container.
+/// last, because kubelet may also give their devices to later containers.
+/// [`Checkpoint::devices_of`] lists a reused device only once, among the devices of the later
+/// container.
 fn order<'a>(sources: &Sources<'a>, pod_resources: Option<&'a PodDevices>) -> Vec<&'a str> {
     let own = || sources.pod.into_iter().flat_map(|pod| &pod.containers);
     let names: HashSet<&str> = own().map(|it| it.name.as_str()).collect();

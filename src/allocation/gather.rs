@@ -54,7 +54,7 @@ impl Sources<'_> {
 /// For the devices that the annotation `jackfield.io/devices` of a manifest lists, `gather` does
 /// not need kubelet. All other devices must be in kubelet's records. `gather` waits at most two
 /// seconds for kubelet: while requested devices are missing or unknown, while the checkpoint is not
-/// valid JSON, and while devices of the pod's claims are unknown. After each pause, `again` queries
+/// valid JSON, or while devices of the pod's claims are unknown. After each pause, `again` queries
 /// the pod-resources API again.
 pub fn gather(
     sources: &Sources<'_>,

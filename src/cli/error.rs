@@ -44,7 +44,7 @@ pub(super) enum CommandError {
          of this node, as namespace/name"
     )]
     NotAttached(ObjectRef),
-    /// A CNI verb failed, or another operation with the same errors, such as `explain`.
+    /// A CNI verb, or another operation such as `explain`, failed.
     #[error("{}", .0.in_full())]
     Verb(#[source] Box<Failure>),
     /// `install` or `uninstall` failed.

@@ -1,5 +1,5 @@
-//! `explain`: shows the plan of an ADD, and why the ADD would fail before its first plugin. Runs no
-//! plugin.
+//! `explain`: shows the plan of an ADD. Lists the problems that would make the ADD fail before it
+//! runs the first plugin. Runs no plugin.
 
 use std::path::Path;
 

@@ -44,7 +44,7 @@ const MOST_SANDBOXES: usize = 1000;
 /// A connection to the agent, which [`Agent::opened`] keeps open.
 type AgentConnection = Rc<UnixStream>;
 
-/// The agent behind its socket.
+/// A client of the agent, over a unix socket.
 #[derive(Debug)]
 pub struct Agent {
     socket: PathBuf,
@@ -55,9 +55,9 @@ pub struct Agent {
     /// the connection would also close descriptors that the plugin has not received. Closing a
     /// descriptor can block: a socket with SO_LINGER waits for its peer, and the kernel frees the
     /// blocks of a deleted file one by one. When a process ends, the kernel does not wait for a
-    /// socket with SO_LINGER, but still frees the blocks of the deleted file. So such an agent can
-    /// delay the end of a call. It can also delay the call by not answering, so the descriptors add
-    /// no new risk.
+    /// socket with SO_LINGER, but still frees the blocks of the deleted file. So a compromised
+    /// agent can delay the end of a call. Descriptors add no new risk, because the agent can also
+    /// delay a call by not answering.
     opened: ManuallyDrop<RefCell<Vec<AgentConnection>>>,
     /// The connection over which the plugin sent its question. Reports at the end of the call use
     /// this connection too.

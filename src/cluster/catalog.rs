@@ -53,11 +53,11 @@ pub enum NetworkError {
     /// The [`Answer`] does not contain the definition.
     #[error("NetworkAttachmentDefinition {0} was not looked up")]
     NotLookedUp(ObjectRef),
-    /// No usable definition and no configuration in `confDir` has the name, and the name is not an
-    /// absolute path.
+    /// The name is not an absolute path, and matches neither a configuration in `confDir` nor a
+    /// usable definition.
     #[error(
-        "no usable definition and no configuration in confDir {} has this name, and the name is not \
-         an absolute path",
+        "this name is not an absolute path, and matches neither a configuration in confDir {} nor \
+         a usable definition",
         .0.display()
     )]
     Unknown(PathBuf),
@@ -304,8 +304,8 @@ mod tests {
             ),
             (
                 NetworkError::Unknown("/c".into()),
-                "no usable definition and no configuration in confDir /c has this name, and the name \
-                 is not an absolute path",
+                "this name is not an absolute path, and matches neither a configuration in confDir \
+                 /c nor a usable definition",
             ),
             (
                 NetworkError::LongResource(object(), 300),

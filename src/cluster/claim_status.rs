@@ -22,7 +22,7 @@ pub struct ClaimedDevice {
     pub device: String,
 }
 
-/// The status of one claim for one pod. When the pod has no more interfaces on the claim's devices,
+/// The status of one claim for one pod. If the pod has no interface on the claim's devices,
 /// `devices` is empty, and the agent removes the pod's entries from the claim.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClaimStatus {

@@ -6,9 +6,9 @@ use super::KernelError;
 
 /// The capabilities that a process needs to enter and change another network namespace.
 ///
-/// The delegates need the same capabilities. Jackfield checks for them before it runs the first
-/// delegate of an ADD, or of a change to a running pod's networks. So an ADD or a change does not
-/// fail halfway because of a missing capability.
+/// The delegates need the same capabilities. Jackfield checks for these capabilities before it runs
+/// the first delegate of an ADD, or of a change to a running pod's networks. So an ADD or a change
+/// does not fail halfway because of a missing capability.
 const NEEDED: [(Capability, &str); 2] = [
     (Capability::CAP_NET_ADMIN, "CAP_NET_ADMIN"),
     (Capability::CAP_SYS_ADMIN, "CAP_SYS_ADMIN"),

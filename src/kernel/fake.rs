@@ -72,8 +72,8 @@ pub(crate) struct FakeDevices {
     pub(crate) sysfs: Option<PathBuf>,
     /// The changes that fail, such as `trust on` or `mtu 1500`, with their error numbers.
     pub(crate) refuses: Vec<(String, i32)>,
-    /// The number of refusals after which every change in `refuses` succeeds; `None` if they always
-    /// fail.
+    /// The number of refusals after which every change in `refuses` succeeds; `None` if these
+    /// changes always fail.
     pub(crate) relents_after: Option<usize>,
     /// The changes that the fake kernel acknowledges but does not make.
     pub(crate) ignores: Vec<String>,

@@ -59,7 +59,7 @@ pub enum NetnsError {
          /var/run/netns/NAME or /proc/PID/ns/net"
     )]
     NotNetns(PathBuf, PathKind),
-    /// The kernel refuses to enter the namespace.
+    /// The kernel refuses the switch to the namespace.
     #[error("network namespace {0}: cannot enter it: {1}; {remedy}", remedy = entry_remedy(.1))]
     NotEntered(PathBuf, #[source] io::Error),
 }
@@ -102,7 +102,7 @@ pub enum PathKind {
 
 impl PodNetns {
     /// Opens the path and checks that it is a network namespace. A bind mount of another kind of
-    /// namespace passes this check, but the kernel refuses to enter it as a network namespace.
+    /// namespace passes this check, but the kernel then refuses the switch to that namespace.
     ///
     /// # Errors
     /// [`NetnsError::Missing`] if the path does not exist, [`NetnsError::NotNetns`] if it is not a

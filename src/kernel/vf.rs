@@ -133,8 +133,9 @@ impl VfState {
         .flatten()
     }
 
-    /// Returns the reported setting of the same kind as `setting`: for any [`VfSetting::Vlan`], the
-    /// reported VLAN. Returns [`None`] if the driver reports no setting of this kind.
+    /// Returns the reported setting of the same kind as `setting`. For example, returns the
+    /// reported VLAN if `setting` is a [`VfSetting::Vlan`]. Returns [`None`] if the driver reports
+    /// no setting of this kind.
     #[must_use]
     pub fn of_kind(&self, setting: VfSetting) -> Option<VfSetting> {
         let kind = discriminant(&setting);

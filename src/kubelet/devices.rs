@@ -6,14 +6,14 @@ use super::KubeletError;
 use super::message;
 use crate::bounded;
 
-/// The most devices of a pod, counted separately for device plugins and DRA drivers. Jackfield
-/// drops further devices when it reads the agent's answer. Dropped devices of device plugins can
-/// still be used, because Jackfield also reads them from kubelet's checkpoint. Dropped devices of
-/// DRA drivers cannot be used.
+/// The maximum number of devices of a pod, counted separately for device plugins and DRA drivers.
+/// Jackfield drops further devices when it reads the agent's answer. Dropped devices of device
+/// plugins can still be used, because Jackfield also reads them from kubelet's checkpoint. Dropped
+/// devices of DRA drivers cannot be used.
 const MOST_DEVICES: usize = 1024;
-/// The longest name of a resource, a driver, a pool or a device, in bytes.
+/// The maximum length of the name of a resource, a driver, a pool or a device, in bytes.
 const LONGEST_NAME: usize = 253;
-/// The longest name of a claim with its namespace, in bytes.
+/// The maximum length of a claim's name with its namespace, in bytes.
 const LONGEST_CLAIM: usize = 63 + 1 + LONGEST_NAME;
 /// The maximum length of [`PodDevices::failure`], in bytes.
 const LONGEST_FAILURE: usize = 1 << 10;
@@ -26,9 +26,10 @@ pub struct PodDevices {
     /// does not know the pod.
     #[serde(deserialize_with = "containers")]
     pub containers: Vec<ContainerDevices>,
-    /// The resources that have devices on this node: the resources of device plugins and, once
-    /// Jackfield has read the ResourceSlices, of DRA drivers. `None` if Jackfield did not ask,
-    /// kubelet did not answer, or kubelet does not offer `GetAllocatableResources`.
+    /// The resources that have devices on this node. Kubelet lists the resources of device plugins.
+    /// Jackfield adds the resources of DRA drivers when it reads the ResourceSlices. `None` if
+    /// Jackfield did not ask, kubelet did not answer, or kubelet does not offer
+    /// `GetAllocatableResources`.
     #[serde(deserialize_with = "bounded::optional_texts::<_, 1024, LONGEST_NAME>")]
     pub on_node: Option<Vec<String>>,
     /// Why the answer of kubelet or the cluster is incomplete, in one line.
@@ -145,7 +146,8 @@ impl PodDevices {
         !self.containers.is_empty()
     }
 
-    /// Returns the identifiers of a device plugin's devices for a resource, container by container.
+    /// Returns the identifiers of the pod's devices of `resource`, container by container. Omits
+    /// devices of DRA drivers.
     pub fn ids_of<'a>(&'a self, resource: &'a str) -> impl Iterator<Item = &'a str> {
         let resources = self
             .containers

@@ -19,8 +19,8 @@ use tokio::net::UnixStream;
 
 /// The largest answer, in bytes. Kubelet has the same limit for these messages.
 const MAX_ANSWER: usize = 16 << 20;
-/// The length of the prefix of a message, in bytes. The prefix is a flag for compression and the
-/// message's length.
+/// The length of the prefix of a message, in bytes. The prefix consists of a compression flag and
+/// the message's length.
 const PREFIX: usize = 5;
 
 // The gRPC codes that need special treatment.

@@ -24,7 +24,7 @@ pub const MAX_BYTES: usize = 256 * 1024;
 
 /// The maximum number of networks that a pod may select.
 ///
-/// One ADD attaches them one after another within its deadline.
+/// One ADD attaches all networks of the pod one after another within its deadline.
 pub const MAX_NETWORKS: usize = 64;
 
 /// The maximum number of addresses that a pod may request on one network, in `ips` or by a claim.

@@ -158,7 +158,8 @@ fn tell_problems(context: &Context<'_>, prepared: &Prepared) {
     let _ = context.tell(prepared.pod.as_ref(), events);
 }
 
-/// Detaches what an earlier ADD or a failed DEL of the same container and interface left behind.
+/// Detaches the sandbox that an earlier ADD or a failed DEL of the same container and interface
+/// left behind.
 ///
 /// # Errors
 /// [`Failure::AlreadyAttached`] if the earlier sandbox is in use: its ADD completed in this boot,

@@ -126,9 +126,9 @@ impl Attaching<'_> {
         stopwatch.during(Phase::Verify, || self.prove(index, attachment))
     }
 
-    /// Verifies the attachment. The caller must do this before it runs the plugins of the next
-    /// attachment, because those plugins may enslave this attachment's interface. A bond, for
-    /// example, may change the hardware addresses of its members.
+    /// Verifies the attachment. The caller must verify each attachment before it runs the plugins
+    /// of the next attachment, because those plugins may enslave this attachment's interface. A
+    /// bond, for example, may change the hardware addresses of its members.
     fn prove(&mut self, index: usize, attachment: &Attachment) -> Result<(), Failure> {
         let result = self.sandbox.progress[index].result.as_ref();
         let config = &self.context.request.config;

@@ -51,8 +51,9 @@ impl Changed {
     }
 }
 
-/// Builds the request for a change of the sandbox that `header` describes. The request is like the
-/// runtime's ADD of this sandbox. `conf` is the node configuration.
+/// Builds the request for a change of the sandbox that `header` describes. The request is an ADD
+/// with the recorded values of the sandbox, and with `cni_path` as `CNI_PATH`. `conf` is the node
+/// configuration.
 ///
 /// # Errors
 /// If the node configuration or a recorded value is invalid.

@@ -45,8 +45,8 @@ pub fn plan(
     Ok(RouteChange { removed, added })
 }
 
-/// Returns the default routes that further networks have added since `change`, in each family whose
-/// default routes `gateways` replace.
+/// Returns the default routes that further networks have added since `change`. Omits the routes of
+/// a family that has no gateway in `gateways`, unless `gateways` is empty.
 ///
 /// # Errors
 /// If the routes cannot be read.

@@ -187,7 +187,7 @@ pub(super) fn attempt(
 /// the runtime first, then the recorded path. The runtime may omit `CNI_NETNS` even while the pod
 /// exists (CNI 1.1.0 §2 DEL). Returns a path only if the path still refers to the recorded
 /// namespace, because the path may now belong to another pod. If the record lacks the namespace's
-/// identity, returns `CNI_NETNS` without this check, and never the recorded path.
+/// identity, never returns the recorded path, and returns `CNI_NETNS` without this check.
 ///
 /// # Errors
 /// As [`recorded_netns`].

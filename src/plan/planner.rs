@@ -20,10 +20,10 @@ pub(super) struct Planner<'a> {
     pub(super) position: usize,
     /// The interface names that the pod requests.
     pub(super) requested: Vec<InterfaceName>,
-    /// The first number that `next_ifname` tries if the name with the number `position` is taken,
-    /// unless `position` is higher. For an ADD, `last` is the number of the pod's networks, with
-    /// the cluster network and without the auxiliary chain. It is 0 until the planner has read a
-    /// valid annotation of the pod.
+    /// If the name with the number `position` is taken, `next_ifname` counts up from `last` or
+    /// from `position`, whichever is higher. For an ADD, `last` is the number of the pod's
+    /// networks, with the cluster network and without the auxiliary chain. It is 0 until the
+    /// planner has read a valid annotation of the pod.
     pub(super) last: usize,
     /// The number of planned attachments that already exist and stay as they are. These come first
     /// in the plan.

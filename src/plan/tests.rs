@@ -1151,7 +1151,7 @@ fn only_an_attachment_that_requests_the_default_route_gets_it() {
     }
 }
 
-// clause: NPWG-1.3 §4.1.2.1.9 once: only one element of both annotations may have `default-route`
+// clause: NPWG-1.3 §4.1.2.1.9 once: of all elements in the two annotations, only one may have `default-route`
 #[test]
 fn two_annotations_cannot_both_request_the_default_route() {
     let routed = r#"[{"name":"net","namespace":"pods","default-route":["10.0.0.1"]}]"#;

@@ -94,8 +94,8 @@ fn keep(options: &Options, report: &mut Report, say: Say<'_>) -> Result<(), Setu
 /// remove the runtime's directory with all its files, including the manifest.
 struct LastLook {
     installed: Installed,
-    /// The size and checksum of the cluster network's file. `None` before the first check, if the
-    /// file cannot be read, or if Jackfield's configuration names a fixed network.
+    /// The size and checksum of the cluster network's file. `None` if the guard has not checked the
+    /// file yet or cannot read the file, or if Jackfield's configuration names a fixed network.
     network: Option<Content>,
 }
 

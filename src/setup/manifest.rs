@@ -62,8 +62,8 @@ pub struct Manifest {
     #[serde(default)]
     pub made_conf_dir: bool,
     /// Multus' configuration, converted to Jackfield's keys, if Jackfield's configuration replaced
-    /// it. Contains no keys of the administrator's template (the file of `--conf`). At each
-    /// installation, the template's keys override these keys.
+    /// it. The manifest does not store the keys of the administrator's template (the file of
+    /// `--conf`). Each installation lays the template's keys over these keys.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taken_over: Option<RawObject>,
     /// The replaced files.

@@ -41,8 +41,8 @@ pub struct IntendedFunction {
 }
 
 impl IntendedFunction {
-    /// Collects the settings of the SR-IOV plugins in a chain. Skips values that a plugin would
-    /// refuse or misread, since ADD refuses them. A hardware address or GUID that the pod requests
+    /// Collects the settings of the SR-IOV plugins in a chain. Skips invalid values;
+    /// [`check`](Self::check) reports them. A hardware address or GUID that the pod requests
     /// overrides the definition's value.
     #[must_use]
     pub fn of(config: &NetworkConfig, requested: &Requested) -> Self {
@@ -61,7 +61,7 @@ impl IntendedFunction {
         Self { settings }
     }
 
-    /// Checks that the SR-IOV plugins in a chain read every value as it is written.
+    /// Checks that the SR-IOV plugins in a chain accept and correctly read every value.
     ///
     /// # Errors
     /// The first value that a plugin would refuse or misread.

@@ -22,18 +22,17 @@ pub struct Intended<'a> {
     /// Whether a user-space program drives the device (vfio, vhost-user, memif). The pod may then
     /// have no kernel interface for the device.
     pub in_user_space: bool,
-    /// The interfaces that may have enslaved the attachment's interface.
+    /// The interfaces that verification accepts as the master of the attachment's interface.
     pub masters: Masters<'a>,
 }
 
-/// The interfaces that may have enslaved the attachment's interface.
+/// The interfaces that verification accepts as the master of the attachment's interface.
 #[derive(Clone, Copy, Debug, Default)]
 pub enum Masters<'a> {
     /// Any interface. This applies right after the attachment's delegates have run for ADD, when
-    /// only these delegates can have enslaved the interface. It also applies after a change of
-    /// networks, when Jackfield verifies all attachments of the pod to publish the
-    /// `network-status`. Jackfield ignores the differences that this verification finds, because
-    /// CHECK reports them.
+    /// only these delegates can have enslaved the interface. It also applies after a change of a
+    /// running pod's networks. Jackfield then reads all interfaces of the pod's attachments for the
+    /// network-status, and ignores differences, because CHECK reports them.
     #[default]
     Any,
     /// Only these interfaces. This applies on CHECK. The list contains the interfaces of later

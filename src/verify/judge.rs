@@ -61,8 +61,9 @@ impl Judgement<'_> {
         self.duplicates(link, observed);
     }
 
-    /// Judges an attachment without an interface. The delegate's result is then the only evidence,
-    /// and suffices only for a device in user space.
+    /// Judges an attachment without an interface. For a device in user space, judges the delegate's
+    /// result instead. For any other attachment, adds [`Mismatch::Missing`] if the request, the
+    /// allocated device or the result requires an interface.
     fn absent(&mut self) {
         if self.intended.in_user_space {
             self.answer_alone();

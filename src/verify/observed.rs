@@ -19,9 +19,9 @@ pub struct Observed {
     /// for a VRF, because a VRF changes only routing. Always `None` with [`Masters::Any`].
     pub master: Option<String>,
     /// The names of the device behind the interface. [`observe`] sets at most one name: the parent
-    /// device that the kernel reports. A caller with access to sysfs replaces this list by the
-    /// list of all names, such as a `virtioN` and its PCI function. For a macvlan, that caller uses
-    /// the device of the lower link.
+    /// device that the kernel reports. A caller with access to sysfs can replace this list with all
+    /// names of the device, such as a `virtioN` and its PCI function. The device behind a macvlan
+    /// is the device of its lower link.
     pub device: Vec<String>,
 }
 

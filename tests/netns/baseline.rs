@@ -251,7 +251,7 @@ fn pf_reset_between_add_and_del_leaves_the_new_function_alone() {
     copy(&old, &vf);
     let outcome = lab.call("DEL");
     assert_eq!(outcome.exit, 0, "{outcome}");
-    assert!(outcome.stderr.contains("recreated since"), "{outcome}");
+    assert!(outcome.stderr.contains("recreated after"), "{outcome}");
     assert_eq!(interface(&lab), as_it_was_left());
 }
 

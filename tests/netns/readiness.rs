@@ -251,8 +251,8 @@ fn a_cluster_network_that_is_a_definition_is_asked_and_collected_too() {
     assert_eq!(lab.plugin("GC").run().exit, 0);
     assert_eq!(lab.recorded("bridge-rec", "GC")[0]["name"], "main");
     lab.configure("clusterNetwork", json!("other"));
-    status(&lab).fails(50, &["other", "no usable definition"]);
+    status(&lab).fails(50, &["other", "nor a usable definition"]);
     lab.plugin("GC")
         .run()
-        .fails(102, &["other", "no usable definition"]);
+        .fails(102, &["other", "nor a usable definition"]);
 }

@@ -102,11 +102,13 @@ pub enum CaptureError {
     #[error("the capture has format {0}, not {FORMAT}; capture the machine again, or use the version that wrote it", FORMAT = super::FORMAT)]
     Format(u32),
     /// A path or link that leaves the directory.
-    #[error("the capture has the path {0}, which leaves its directory; capture the machine again")]
+    #[error(
+        "the capture has the path {0}, which leads outside the capture's directory; capture the machine again"
+    )]
     Outside(Quoted),
     /// A device node without valid numbers.
     #[error(
-        "the capture has a device node {0}, which is not major:minor; capture the machine again"
+        "the capture has a device node with the numbers {0}, which are not major:minor; capture the machine again"
     )]
     Numbers(Quoted),
     /// An error of the file system.

@@ -6,8 +6,7 @@ use crate::devlink::{Devlink, DevlinkHandle};
 use crate::switch::Switch;
 use crate::sysfs::{Entry, Sysfs};
 
-/// The attributes that a capture contains, in addition to `sfnum`, if a device has them. Most of
-/// them exist only for PCI functions.
+/// Attributes to capture from each device. Most of them exist only for PCI functions.
 const PCI_TEXTS: [&str; 14] = [
     "class",
     "vendor",
@@ -26,13 +25,13 @@ const PCI_TEXTS: [&str; 14] = [
 ];
 const NET_TEXTS: [&str; 5] = ["address", "type", "mtu", "phys_port_name", "phys_switch_id"];
 
-/// The buses whose devices a capture contains even if the devices belong to no network function.
+/// The buses to capture in addition to PCI.
 const BUSES: [&str; 4] = ["vdpa", "virtio", "auxiliary", "netdevsim"];
 
 impl Capture {
-    /// Captures all PCI network functions, vDPA, virtio and netdevsim devices, subfunctions and
-    /// RDMA devices, with their interfaces in this network namespace. If `devlink` is given, also
-    /// captures the switches of SR-IOV and netdevsim devices.
+    /// Captures all PCI network functions, subfunctions and RDMA devices, and all vDPA, virtio and
+    /// netdevsim devices, with their interfaces in this network namespace. If `devlink` is given,
+    /// also captures the switches of SR-IOV and netdevsim devices.
     ///
     /// Writes nothing, and reads at most 4 KiB of each file.
     #[must_use]
@@ -166,7 +165,7 @@ impl Reader<'_> {
         for number in entry.names("ports") {
             let port = entry.child("ports").child(&number);
             self.text(&port, "link_layer", "link_layer");
-            // On Ethernet, a GID is an IP address. Omit it, because it would identify the machine.
+            // On Ethernet, a GID contains a MAC or an IP address, which identifies the machine.
             if port.text("link_layer").as_deref() == Some("InfiniBand") {
                 self.text(&port, "gids/0", "gid");
             }

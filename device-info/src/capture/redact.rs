@@ -15,8 +15,8 @@ pub(super) struct Redactor {
 }
 
 impl Redactor {
-    /// Replaces the identities in the text of a sysfs attribute. `attribute` is the kind of the
-    /// attribute, such as `gid`.
+    /// Replaces the identities in the text of a sysfs attribute. `attribute` is the name of the
+    /// attribute, or `gid` for any GID.
     pub(super) fn text(&mut self, attribute: &str, text: &str) -> String {
         match attribute {
             "address" => self.address(text),

@@ -51,7 +51,7 @@ impl Request {
             command: CTRL_CMD_GETFAMILY,
             dump: false,
             attributes: vec![(CTRL_ATTR_FAMILY_NAME, name.to_owned())],
-            what: "the number of the family devlink".to_owned(),
+            what: "the number of its netlink family".to_owned(),
         }
     }
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub enum EswitchMode {
     /// By MAC and VLAN. The physical function's driver programs the switch.
     Legacy,
-    /// By rules of the host. For each function, the host has an interface, the function's
+    /// By rules that the host sets. For each function, the host has an interface, the function's
     /// representor.
     Switchdev,
 }
@@ -38,7 +38,7 @@ pub struct DevlinkPort {
     pub netdev: Option<String>,
     /// What is connected to the port.
     pub flavour: PortFlavour,
-    /// The number on the housing, for a physical port.
+    /// The number of a physical port.
     pub number: Option<u32>,
     /// The number of the function's controller. Each host that uses the NIC has its own controller;
     /// 0 is the controller of the host that manages the switch.

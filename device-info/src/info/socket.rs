@@ -78,7 +78,7 @@ pub enum SocketError {
     },
     /// The directory is missing, so the application cannot create the socket.
     #[error(
-        "{kind} socket {path}: its directory is missing; the application creates the socket in this mode, so create its directory"
+        "{kind} socket {path}: its directory is missing; create its directory, so that the application can create the socket"
     )]
     NoDirectory {
         /// The device's type.

@@ -12,7 +12,8 @@ use crate::pci_address::PciAddress;
 pub struct Vfio {
     /// The number of the IOMMU group.
     pub group: u32,
-    /// Whether the group has no IOMMU, so that the device's user can write all memory.
+    /// Whether the group has no IOMMU. The process that uses the device can then write to all
+    /// memory of the machine.
     pub noiommu: bool,
     /// The group's character device, if it exists: `/dev/vfio/11`, `/dev/vfio/noiommu-0`.
     pub path: Option<String>,

@@ -181,8 +181,8 @@ fn unfinished(name: &str) -> String {
 
 /// Opens one entry of a directory without following links.
 ///
-/// Kernels before 5.6 do not have `openat2`, and a seccomp filter may block it. `openat` with
-/// `O_NOFOLLOW` then has the same effect, because a name contains no `/`.
+/// Kernels before 5.6 do not have `openat2`, and a seccomp filter may block it. In both cases,
+/// `openat` with `O_NOFOLLOW` has the same effect, because a name contains no `/`.
 fn beneath(directory: &OwnedFd, name: &str, flags: OFlag, mode: Mode) -> Result<OwnedFd, Errno> {
     let how = OpenHow::new()
         .flags(flags)

@@ -63,7 +63,7 @@ pub enum StoreError {
 /// Why a file is unsafe to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnsafeFile {
-    /// The path of the directory leads to a symbolic link or a file.
+    /// The path of the directory is a symbolic link or a file.
     #[error("is not a directory")]
     NotDirectory,
     /// The file is a symbolic link.

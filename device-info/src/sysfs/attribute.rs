@@ -54,8 +54,8 @@ pub(super) fn read_each(
     Ok(())
 }
 
-/// Reads an attribute. The buffer has one byte more than the maximum, so that a longer attribute is
-/// noticed.
+/// Reads an attribute. The buffer has one byte more than the maximum. If the read fills the buffer,
+/// the attribute is too long.
 fn read_at<'a>(
     from: impl AsFd,
     name: &Path,
@@ -167,7 +167,7 @@ pub(crate) enum Cause {
     Huge,
     #[error("is not text; check that sysfs is mounted there")]
     NoText,
-    #[error("{0} is not a {1}; check that sysfs is mounted there, and the driver's version")]
+    #[error("{0} is not a {1}; check the mount of sysfs and the driver's version")]
     Value(Quoted, &'static str),
     #[error("cannot be read: {0}; check the kernel's log for the device")]
     Io(&'static str),

@@ -1,5 +1,6 @@
-//! Reads fake machines whose sysfs lacks random files. The readers must not panic or hang. If a
-//! reader cannot find out a value, it must return no value instead of a wrong one.
+//! Removes random files and directories from the sysfs of fake machines, and then reads the
+//! machines. The readers must not panic or hang. If a reader cannot find out a value, it must
+//! return no value instead of a wrong one.
 
 use proptest::prelude::*;
 
@@ -104,7 +105,10 @@ proptest! {
         for id in &ids {
             let whole = Facts::read(&whole, id, &mut |_| None).unwrap();
             if let Some(cut) = Facts::read(&sysfs, id, &mut |_| None) {
-                prop_assert!(claims_nothing_else(&cut, &whole), "{cut:#?} is not of {whole:#?}");
+                prop_assert!(
+                    claims_nothing_else(&cut, &whole),
+                    "{cut:#?} has facts that are not in {whole:#?}"
+                );
             }
         }
         // With invalid content, the readers may return anything, but must not hang or panic.

@@ -63,12 +63,16 @@ fn an_inventory_makes_a_bounded_number_of_calls_per_function() {
             })
         });
         assert_eq!(inventory.physical_functions.first().unwrap().vfs.len(), 256);
-        assert!(calls <= 257 * EACH_FUNCTION, "{} for each", calls / 257);
+        assert!(
+            calls <= 257 * EACH_FUNCTION,
+            "{} calls per function",
+            calls / 257
+        );
         // Without devlink, the crate reads the table of ports once, not for each function.
         let (_, calls) = cost::of(|| Inventory::read(&machine.sysfs, &mut |_| None));
         assert!(
             calls <= 257 * (EACH_FUNCTION + 9),
-            "{} for each",
+            "{} calls per function",
             calls / 257
         );
     }

@@ -97,8 +97,8 @@ fn a_representor_for_a_function_of_another_host_is_not_taken() {
     let capture = fixtures::unverified_bluefield2();
     let mut switch = capture.switch("pci/0000:03:00.0").unwrap().clone();
     let mlx = machine(&fixtures::unverified_connectx6(2));
-    // The switch has ports for VFs 0 and 1. The card's own computer owns the switch. The VFs belong
-    // to the host that the card is plugged into.
+    // The DPU's switch has ports for VFs 0 and 1. The VFs belong to the host that the DPU is
+    // plugged into.
     assert_eq!(
         mlx.function("0000:3b:00.2").representor(Some(&switch)),
         None

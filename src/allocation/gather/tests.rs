@@ -272,7 +272,7 @@ fn an_empty_answer_of_pod_resources_does_not_overrule_the_checkpoint() {
 #[test]
 fn a_failure_of_pod_resources_becomes_a_remark() {
     let mut case = Case::of(1).recorded(&["new c d1"]);
-    let failure = "kubelet's pod-resources at /s: nobody listens there; start it".to_owned();
+    let failure = "kubelet's pod-resources at /s: nothing listens there; start it".to_owned();
     case.answer.as_mut().unwrap().failure = Some(failure.clone());
     assert_eq!(case.ids(), (words("d1"), Origin::Checkpoint));
     let remark = AllocationRemark::Failure(failure);

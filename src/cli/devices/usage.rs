@@ -16,7 +16,7 @@ pub(super) struct Usage {
     pub(super) orphans: Vec<Orphan>,
 }
 
-/// A device of a pod.
+/// A device, and the pod that uses the device.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub(super) struct User {
     /// The device: its PCI address, or its name on another bus.
@@ -104,7 +104,7 @@ pub(super) enum DriverKind {
     Kernel,
     /// A driver for user-space programs: VFIO or UIO.
     Program,
-    /// A driver with a vDPA device, which a program or the kernel uses.
+    /// A driver that provides a vDPA device, or a driver that is bound to a vDPA device.
     Vdpa,
     /// No driver is bound.
     Nothing,

@@ -66,8 +66,8 @@ pub trait Lookup {
 /// - When the pod is bound to a different node.
 /// - When the pod does not exist or has a different UID, or when the request for the pod fails. For
 ///   a static pod, none of these is an error. The answer then contains the question's annotations.
-/// - When the pod has more containers or device requests than an answer may contain, even without
-///   the containers and requests that no network of the pod needs.
+/// - When the pod has more containers or device requests than an answer may contain. The
+///   limits apply only to the containers and requests that the pod's networks may need.
 pub async fn answer(
     lookup: &impl Lookup,
     node: Option<&str>,

@@ -14,9 +14,9 @@ use kube::{Client, Error};
 use super::connection::ApiClient;
 use super::error::RequestError;
 
-/// The capacity of a new buffer for an answer, in bytes, and by how much a full buffer grows. A
+/// The initial capacity of the buffer for an answer, and how much a full buffer grows, in bytes. A
 /// buffer that grows in small steps is copied each time, and takes twice the memory during a copy.
-/// The kernel provides the memory of a buffer only as the answer fills it.
+/// Large steps cost little, because the kernel provides memory only as the answer fills the buffer.
 const CAPACITY: usize = 512 << 10;
 const LONGER: usize = 2 << 20;
 /// The longest text of a refusal, in bytes. A longer text is dropped.

@@ -24,10 +24,11 @@ use super::{CredentialsError, tls};
 /// The time limit for connecting. A host that is down sends no answer at all, so without this limit
 /// the client would wait much longer.
 const CONNECT: Duration = Duration::from_secs(5);
-/// After how much silence the client sends a PING, and the time limit for the answer to the PING.
+/// How long a connection is silent before the client sends a PING, and the time limit for the
+/// answer to the PING.
 const PING_AFTER: Duration = Duration::from_secs(10);
 const PING_WITHIN: Duration = Duration::from_secs(10);
-/// After how much silence a connection counts as dead, with either version of HTTP.
+/// How long a connection may be silent before it counts as dead, with either version of HTTP.
 const SILENCE: Duration = Duration::from_secs(25);
 /// How long a watch lasts at most, in seconds: over HTTP/2, and over HTTP/1.1.
 const LONG_WATCH: u32 = 290;

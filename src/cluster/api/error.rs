@@ -62,7 +62,7 @@ pub enum CredentialsError {
     #[error("its user entry names a program for credentials, which Jackfield does not run")]
     Program,
     /// The token cannot be sent in a header.
-    #[error("the token has characters that a token cannot have")]
+    #[error("the token contains a character that a header cannot contain")]
     Token,
     /// A client certificate or its key is not base64.
     #[error("client-certificate-data or client-key-data: {0}")]
@@ -95,7 +95,7 @@ pub enum CredentialsError {
 #[derive(Debug, thiserror::Error)]
 pub enum RequestError {
     /// The answer did not arrive within the time limit of a request.
-    #[error("nothing within {} s", .0.as_secs())]
+    #[error("no answer within {} s", .0.as_secs())]
     Late(Duration),
     /// The answer did not arrive by the deadline of the call.
     #[error("no answer within the deadline of the call")]
@@ -110,7 +110,7 @@ pub enum RequestError {
     #[error("{} {}", .0.code, collapsed(&.0.message))]
     Refused(#[source] Box<Status>),
     /// The API server does not serve the requested kind in this version.
-    #[error("it does not know the kind")]
+    #[error("the API server does not serve the requested kind")]
     NotServed,
     /// The answer is longer than this limit, in bytes.
     #[error("more than {0} bytes")]

@@ -116,9 +116,9 @@ impl Key<'_, '_> {
         self.value().starts_with("true")
     }
 
-    /// If the key is in an object in the list `meant`, returns the number of the object that
-    /// contains the list. For example, for `name` in `{"links":[{"name":1}]}` and the list `links`,
-    /// returns the number of the outer object.
+    /// If the value of the key `meant` is a list, and this key belongs to an object of that list,
+    /// returns the number of the object that has the key `meant`. For example, for `name` in
+    /// `{"links":[{"name":1}]}` and `meant` = `links`, returns the number of the outer object.
     pub(crate) fn above_list(&self, meant: &str) -> Option<usize> {
         let [.., outer, Nesting::List { .. }, _] = self.levels else {
             return None;

@@ -1,4 +1,4 @@
-//! The form in which the journal stores the state that a device had before a pod got it.
+//! The JSON form of a device's original state: the state before a pod got the device.
 
 use device_info::{Guid, MacAddr, PciAddress};
 use serde::{Deserialize, Serialize};

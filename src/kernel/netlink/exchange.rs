@@ -93,10 +93,10 @@ impl Netlink {
     /// Sets the options of a socket. `patience` limits the wait for each piece of an answer.
     pub(super) fn new(opened: io::Result<Socket>, patience: Duration) -> Result<Self, KernelError> {
         let socket = opened.map_err(KernelError::Socket)?;
-        // Strict checking makes the kernel filter lists (4.20 and later). The second option adds an
-        // explanation to refusals (4.12 and later). The third option omits the copy of the request
-        // from refusals. Ignore errors, because older kernels lack these options and work without
-        // them.
+        // With the first option (strict checking), the kernel filters lists (4.20 and later). The
+        // second option adds an explanation to refusals (4.12 and later). The third option omits
+        // the copy of the request from refusals. Ignore errors, because older kernels lack these
+        // options and work without them.
         let _ = socket.set_netlink_get_strict_chk(true);
         let _ = socket.set_ext_ack(true);
         let _ = socket.set_cap_ack(true);

@@ -9,7 +9,7 @@ use crate::cni::json::check;
 use crate::npwg::Dialect;
 use crate::npwg::object_ref::ObjectRef;
 
-/// The longest name in a message, in bytes.
+/// The maximum length of a name in a message, in bytes.
 const LONGEST_NAME: usize = 96;
 
 impl Selection {

@@ -6,8 +6,8 @@ use super::{ATTACHED, StatusEntry};
 use crate::cni::RawObject;
 use crate::cni::json::{Members, check, raw};
 
-/// Returns the new value of the status annotation: Jackfield's entries (`ours`), merged with what
-/// other writers added.
+/// Returns the new value of the status annotation: Jackfield's entries (`ours`), merged with the
+/// entries and keys of other writers.
 ///
 /// Other components may write status too (NPWG 1.3 §5.1). For example, a controller that plugs in
 /// an interface adds an entry. If no new entry replaces that entry, the merge keeps the keys of

@@ -111,7 +111,8 @@ fn header() -> Header {
     }
 }
 
-/// Puts a program `bridge` into `dir`. It never runs, because [`Delegates`] answers instead.
+/// Puts a program `bridge` into `dir`. No test runs this program, because [`Delegates`] answers
+/// instead.
 fn install_bridge(dir: &Path) {
     let program = dir.join("bridge");
     fs::write(&program, "").unwrap();

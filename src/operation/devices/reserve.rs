@@ -128,10 +128,10 @@ fn take_one(
     }
 }
 
-/// Finds a sandbox that the previous release attached with the MAC or GUID of `what`, on the
-/// layer-2 segment of `what`. The records of that release contain no segment, so `earlier_holder`
-/// determines the segment from the current state of the node. Returns `None` if `what` is a device
-/// or has no segment.
+/// Finds a sandbox that has the MAC or GUID of `what` on the layer-2 segment of `what`, and that
+/// the previous release of Jackfield attached. The records of that release contain no segment, so
+/// `earlier_holder` determines the segment from the current state of the node. Returns `None` if
+/// `what` is a device or has no segment.
 fn earlier_holder(
     context: &Context<'_>,
     key: &Key,

@@ -181,8 +181,8 @@ fn a_report_that_contains_a_remedy_gets_no_second_remedy() {
         ),
         (
             NetworkError::Unknown(conf_dir()),
-            "no usable definition and no configuration in confDir /c has this name, and the name is \
-             not an absolute path; correct clusterNetwork of the node configuration",
+            "this name is not an absolute path, and matches neither a configuration in confDir /c \
+             nor a usable definition; correct clusterNetwork of the node configuration",
         ),
         (
             NetworkError::NoConfig(object(), conf_dir()),

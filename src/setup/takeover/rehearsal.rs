@@ -63,8 +63,8 @@ impl Problem for RehearsalFinding {
     }
 
     fn remedy(&self) -> Option<String> {
-        let remedy = "delete the pod whose sandbox ID is in the file's name, while the cluster \
-                      still has the definitions of the pod's networks";
+        let remedy = "delete the pod whose sandbox ID is in the file's name, and delete the \
+                      definitions of its networks only after the pod is gone";
         matches!(self, RehearsalFinding::Cache(_)).then(|| remedy.to_owned())
     }
 }

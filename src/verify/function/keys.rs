@@ -1,7 +1,7 @@
 //! The keys by which sriov-cni and ib-sriov-cni set up a virtual function.
 //!
-//! This module refuses values that these plugins refuse or misread. For example,
-//! `"spoofchk": "yes"` would switch the check off.
+//! This module refuses values that these plugins refuse or misread. For example, sriov-cni reads
+//! `"spoofchk": "yes"` as `off`.
 
 use std::ops::RangeInclusive;
 use std::str::FromStr;
@@ -21,8 +21,8 @@ const PRIORITIES: RangeInclusive<u8> = 0..=7;
 /// The value of a key, or [`None`] if the key is absent.
 type Read<T> = Result<Option<T>, FunctionConfigError>;
 
-/// Reads the settings of a virtual function from the keys of one plugin. The values have the same
-/// text form as the kernel's values.
+/// Reads the settings of a virtual function from the keys of one plugin. Formats each value like
+/// the kernel's value, so that the caller can compare the two texts.
 pub(super) fn read(plugin: &PluginConfig) -> [(&'static str, Read<String>); 8] {
     let switch = |key| one_of(plugin, key, &["on", "off"], Problem::Switch);
     let link_states = ["auto", "enable", "disable"];
@@ -83,8 +83,8 @@ fn parsed<T: FromStr + ToString>(
     let Some(text) = text(plugin, key)? else {
         return Ok(None);
     };
-    // The plugins compare this text with the kernel's text, which has colons. Jackfield rewrites
-    // dashes and dots only in a pod's request.
+    // Dashes and dots are invalid here, because the plugins compare this text with the kernel's
+    // text, which has colons. Jackfield rewrites dashes and dots only in a pod's request.
     match text.parse::<T>() {
         Ok(value) if !text.contains(['-', '.']) => Ok(Some(value.to_string())),
         _ => Err(FunctionConfigError::new(plugin, key, problem)),

@@ -95,7 +95,7 @@ impl Judgement<'_> {
     }
 
     /// Judges an attachment without an interface by the delegate's result alone. NPWG 1.0
-    /// §4.1.2.1.4.2 requires no more.
+    /// §4.1.2.1.4.2 requires no other check.
     pub(super) fn answer_alone(&mut self) {
         let answered = self.answered_mac().map(hardware::octets);
         match (self.intended.requested.mac, answered) {

@@ -53,7 +53,7 @@ impl Svg {
         );
     }
 
-    /// Finishes the document, with this size and a white background.
+    /// Returns the finished document, with a white background. `width` and `height` are in pixels.
     pub(super) fn finish(self, width: usize, height: usize, title: &str) -> String {
         let (title, body) = (escaped(title), self.body);
         format!(

@@ -263,7 +263,7 @@ fn a_picture_shows_the_product_name_of_each_function() {
 }
 
 /// With `JACKFIELD_PICTURES=DIR`, saves a picture of each node in `DIR`, so that a developer can
-/// look at them.
+/// look at the pictures.
 #[test]
 fn the_pictures_can_be_saved() {
     let Some(directory) = std::env::var_os("JACKFIELD_PICTURES") else {

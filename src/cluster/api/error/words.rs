@@ -44,7 +44,8 @@ impl Problem for ApiError {
                 _ => "correct or remount the kubeconfig",
             },
             Self::ServiceAccount(_) => {
-                "remount it; outside of a pod, name a file with --kubeconfig"
+                "mount its credentials into the pod; outside of a pod, name a file with \
+                 --kubeconfig"
             }
             Self::Runtime(_) => "free file descriptors",
             Self::Request {
@@ -106,18 +107,18 @@ mod tests {
             ),
             (
                 kubeconfig(CredentialsError::Token),
-                "kubeconfig /k: the token has characters that a token cannot have; write a new \
-                 token",
+                "kubeconfig /k: the token contains a character that a header cannot contain; write \
+                 a new token",
             ),
             (
                 ApiError::ServiceAccount(Box::new(CredentialsError::Io(missing()))),
-                "the pod's service account: entity not found; remount it; outside of a pod, name \
-                 a file with --kubeconfig",
+                "the pod's service account: entity not found; mount its credentials into the pod; \
+                 outside of a pod, name a file with --kubeconfig",
             ),
             (
                 failed("GET /x", RequestError::Late(Duration::from_secs(10))),
-                "API server https://a/ does not answer GET /x: nothing within 10 s; find out why \
-                 this node cannot reach the API server",
+                "API server https://a/ does not answer GET /x: no answer within 10 s; find out \
+                 why this node cannot reach the API server",
             ),
             (
                 failed("GET /x", RequestError::TooLong(7)),

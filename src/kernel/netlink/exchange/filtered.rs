@@ -17,8 +17,8 @@ const ATTRIBUTE_HEADER: usize = 4;
 /// The flag bits in an attribute's kind.
 const FLAGS: u16 = 0xc000;
 
-/// A parsed message. From the description of a link, the filter drops the attributes that are not
-/// in [`link::READ`], up to the first malformed attribute.
+/// A parsed message. The filter removes the attributes of a link that are not in [`link::READ`],
+/// and stops at the first malformed attribute.
 #[derive(Debug)]
 pub(in crate::kernel::netlink) struct FilteredMessage(
     pub(in crate::kernel::netlink) RouteNetlinkMessage,

@@ -34,8 +34,9 @@ impl Hardware<'_> {
     /// Refuses the attachment in the cases that the documentation of this module lists.
     ///
     /// # Errors
-    /// A reason with the device or plugin, the file or interface that shows the problem, and the
-    /// remedy. If Jackfield cannot read what a check needs, the check succeeds.
+    /// A reason that names the refused device or plugin, and contains the remedy. The reason also
+    /// names the file or interface that shows the problem. If Jackfield cannot read the inputs of a
+    /// check, the check succeeds.
     pub(in crate::operation) fn can_be_given(
         &self,
         attachment: &Attachment,

@@ -347,7 +347,7 @@ fn a_recreated_vf_is_reported_and_not_changed() {
     });
     assert_eq!(lab.changes(), [""; 0]);
     assert!(
-        outcome.notes[0].contains("it was recreated since"),
+        outcome.notes[0].contains("it was recreated after"),
         "{outcome:?}"
     );
 }
