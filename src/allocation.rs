@@ -80,9 +80,9 @@ impl Allocation {
     }
 }
 
-/// Compares two identifiers by the order in which networks get the devices of one container. PCI
-/// addresses come first. They compare as numbers, so the domain `ffff` comes before `10000`. All
-/// other identifiers come after the PCI addresses, in natural order.
+/// The order in which networks get the devices of one container. PCI addresses come first, compared
+/// as numbers, so the domain `ffff` comes before `10000`. All other identifiers follow, in natural
+/// order.
 fn numeric(left: &str, right: &str) -> Ordering {
     match (left.parse::<PciAddress>(), right.parse::<PciAddress>()) {
         (Ok(left), Ok(right)) => left.cmp(&right),

@@ -10,7 +10,8 @@ use device_info::{printable, printable_json};
 /// The length at which [`line`] cuts a line, in bytes.
 const LONGEST: usize = 16 << 10;
 
-/// Escapes a text of any origin into one line, and cuts a long line.
+/// Returns a text as one line of at most [`LONGEST`] bytes. Escapes line feeds and other control
+/// characters.
 pub(crate) fn line(text: &str) -> Cow<'_, str> {
     printable(text, LONGEST)
 }

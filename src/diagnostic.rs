@@ -1,14 +1,14 @@
-//! The trait of problems: values that code examines, with a message for people.
+//! A trait for the problems that Jackfield reports to people.
 //!
-//! A module defines its problems as an enum or a struct, and keeps their texts in one file. Code
-//! examines these values to decide what to do. Code compares texts only to avoid logging the same
-//! line twice.
+//! A module defines its problems as an enum or a struct, and keeps their texts in one file.
+//! Jackfield's decisions depend on the variants and fields of a problem, and not on its text. The
+//! only exception: Jackfield compares texts to avoid logging the same line twice.
 
 use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
 
-/// A problem, as a value that code can examine.
+/// A problem with its text and its remedy.
 pub trait Problem: fmt::Debug {
     /// Returns the text that says what is wrong, without the remedy and without a final period.
     fn words(&self) -> String;

@@ -1,4 +1,4 @@
-//! Fuzz targets for the parsers that read input of other programs and of users.
+//! Fuzz targets for the parsers that read input from other programs and from users.
 //!
 //! `scripts/fuzz` runs the targets with libFuzzer. A unit test runs each target on its corpus in
 //! `tests/fuzz/corpus`. A second test finds the parsers in the source code and compares them with

@@ -133,8 +133,8 @@ fn depth() -> Result<Depth, DepthError> {
 /// A nested ADD always fails, so a nested DEL or GC has nothing to detach and succeeds. If a nested
 /// DEL failed, the outer Jackfield would retry it forever. An invalid value does not come from an
 /// outer Jackfield, which sets a valid number for its delegates. So a DEL with an invalid value
-/// comes from the runtime and fails. If the DEL succeeded, the runtime would forget a sandbox that
-/// is still attached.
+/// comes from the runtime. This DEL fails, because the runtime would otherwise forget a sandbox
+/// that is still attached.
 fn nested_answer(verb: Verb, error: DepthError) -> Result<String, Failure> {
     match (verb, &error) {
         (Verb::Del | Verb::Gc, DepthError::TooDeep) => Ok(String::new()),

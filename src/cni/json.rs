@@ -1,5 +1,5 @@
-//! The JSON of definitions, delegates and runtimes. Jackfield reads the keys that it needs, and
-//! keeps the text of every value, so that it can pass a configuration on unchanged.
+//! Reads JSON from definitions, delegates and runtimes. Jackfield interprets only the values that
+//! it needs. Jackfield keeps the text of every value, so that delegates get it byte for byte.
 
 use std::borrow::Cow;
 

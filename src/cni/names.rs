@@ -97,7 +97,7 @@ name! {
     /// The kernel accepts the name (NPWG 1.3 §4.1.2.1.5). The name has 1 to 15 bytes and contains
     /// no `/`, `:` or white space. The names `.`, `..`, `all` and `default` are reserved.
     ///
-    /// The name contains no `%`, because the kernel would treat the name as a pattern. The name
+    /// The name contains no `%`, because the kernel treats a name with `%` as a pattern. The name
     /// contains no control characters, because they could reach a terminal.
     InterfaceName, "interface name", interface
 }
@@ -131,7 +131,7 @@ fn plain(text: &str) -> Result<(), &'static str> {
     if text.starts_with(|first: char| first.is_ascii_alphanumeric()) && text.bytes().all(is_valid) {
         Ok(())
     } else {
-        Err("begin with a letter or digit and go on with letters, digits, '_', '.' and '-'")
+        Err("use only letters, digits, '_', '.' and '-', and begin with a letter or digit")
     }
 }
 

@@ -1,4 +1,4 @@
-//! A network: the chain of plugins that attaches a pod to it.
+//! The configuration of a network, with the chain of plugins that attach a pod to the network.
 
 use serde_json::value::RawValue;
 use thiserror::Error;

@@ -29,7 +29,8 @@ impl Binaries {
         self.0.iter().flatten()
     }
 
-    /// Returns the position in the chain, from 0, and the error of each plugin without a binary.
+    /// Lists the plugins without a binary: for each plugin, its position in the chain, from 0, and
+    /// the error.
     pub fn missing(&self) -> impl Iterator<Item = (usize, &FindError)> {
         let places = self.0.iter().enumerate();
         places.filter_map(|(place, binary)| Some((place, binary.as_ref().err()?)))

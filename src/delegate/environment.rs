@@ -60,8 +60,8 @@ impl Environment {
 /// of the call.
 fn shared(name: &str) -> bool {
     match name {
-        // Delegates never inherit the parameters of the runtime's call. A delegate's GC, for
-        // example, must not get a container ID.
+        // These variables are the parameters of the runtime's call of Jackfield.
+        // `Environment::command` sets the parameters of the delegate's call.
         "CNI_COMMAND" | "CNI_CONTAINERID" | "CNI_NETNS" | "CNI_IFNAME" | "CNI_ARGS"
         | "CNI_PATH" => false,
         "PATH" | "HOME" | "LANG" | "LANGUAGE" | "TZ" => true,

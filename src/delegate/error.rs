@@ -55,8 +55,8 @@ pub enum DelegateError {
     Hung(Duration, LastLine),
     /// The plugin exceeded this time or the output limit, and Jackfield could not kill it.
     #[error(
-        "hangs in the kernel after {0:?} and cannot be killed{1}; check the kernel's log, the node \
-         may need a reboot"
+        "hangs in the kernel after {0:?} and cannot be killed{1}; check the kernel's log, and \
+         reboot the node if the process does not end"
     )]
     Unkillable(Duration, LastLine),
     /// The plugin wrote too much to stdout. If the plugin was still running, Jackfield killed it.
@@ -97,9 +97,9 @@ pub enum DelegateError {
 }
 
 impl DelegateError {
-    /// Returns the plugin's error document, if the plugin wrote one. Jackfield passes only these
-    /// codes of plugins on to the runtime: code 11 of an ADD, CHECK or STATUS, and codes 50 and 51
-    /// of a STATUS (CNI 1.1.0 §2 "STATUS", §5 "Error").
+    /// Returns the plugin's error document, if the plugin wrote one. Jackfield's own error takes
+    /// its code from the plugin only for code 11 of an ADD, CHECK or STATUS, and for codes 50 and
+    /// 51 of a STATUS (CNI 1.1.0 §2 "STATUS", §5 "Error").
     #[must_use]
     pub fn delegate_error(&self) -> Option<&cni::Error> {
         match self {
@@ -154,7 +154,7 @@ impl LastLine {
 impl fmt::Display for LastLine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Some(line) => write!(f, ", it wrote {line:?}"),
+            Some(line) => write!(f, ", last output line {line:?}"),
             None => Ok(()),
         }
     }
@@ -169,12 +169,12 @@ mod tests {
         let quoted = |bytes: &[u8]| LastLine::of(bytes).to_string();
         assert_eq!(quoted(b""), "");
         assert_eq!(quoted(b"\n \n"), "");
-        assert_eq!(quoted(b"a\nb\r\n\n"), ", it wrote \"b\"");
+        assert_eq!(quoted(b"a\nb\r\n\n"), ", last output line \"b\"");
         assert_eq!(
             quoted(b"\x1b[31mred\x00"),
-            r#", it wrote "\u{1b}[31mred\0""#
+            r#", last output line "\u{1b}[31mred\0""#
         );
-        assert_eq!(quoted(&[0xff, b'x']), ", it wrote \"\u{fffd}x\"");
+        assert_eq!(quoted(&[0xff, b'x']), ", last output line \"\u{fffd}x\"");
         assert!(quoted(&[b'x'; 100_000]).len() < 400);
     }
 

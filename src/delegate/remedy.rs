@@ -18,8 +18,8 @@ const REMEDIES: [(&[&str], &str); 17] = [
     ),
     (
         &["tx_rate", "invalid argument"],
-        "the driver of the device does not accept the rates, so drop min_tx_rate or lower both \
-         rates, and bring the physical function up",
+        "the driver of the device does not accept the rates, so bring the physical function up, \
+         and either drop min_tx_rate or lower both rates",
     ),
     (
         &["spoofchk", "not supported"],
@@ -60,7 +60,8 @@ const REMEDIES: [(&[&str], &str); 17] = [
     ),
     (
         &["interface name or a dpdk driver"],
-        "bind the device to its driver, and run jackfield devices to see whether another pod has it",
+        "bind the device to its driver, and run jackfield devices to see whether another pod has \
+         the device",
     ),
     (
         &["failed to find vf"],

@@ -206,7 +206,8 @@ mod tests {
         symlink("/proc/self/exe", &path).unwrap();
         let error = find(&[dir.path().to_owned()], &plugin("innocent"), &ours()).unwrap_err();
         assert_eq!(error, FindError::Ours(path));
-        // An installed copy of the program has a different inode, so `find` also refuses its name.
+        // A copy of the executable has a different inode, so `find` also refuses the file name
+        // `jackfield`.
         put(dir.path(), "jackfield", 0o755);
         let path = dir.path().join("jackfield");
         let error = find(&[dir.path().to_owned()], &plugin("jackfield"), &ours()).unwrap_err();

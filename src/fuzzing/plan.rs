@@ -17,10 +17,12 @@ const CONF: &[u8] = br#"{"cniVersion":"1.0.0","name":"j","type":"jackfield","und
                                   "denyKeys":["ipam.dataDir","sysctl","args.cni.a.b"]}}}}"#;
 
 /// Plans the attachments of a pod. The input contains the annotation of the pod, a zero byte, and a
-/// configuration. Every definition that the annotation names has this configuration. If the plan
-/// has no problems, checks that all interfaces have different names. Also checks the namespace's
-/// policy for all attachments except the first, the cluster network: every plugin has an allowed
-/// type, and no plugin has the denied key `sysctl`.
+/// configuration. Every definition that the annotation names has this configuration.
+///
+/// If the plan has no problems, checks that all interfaces have different names, and that the
+/// attachments comply with the policy of the namespace. Every plugin must have an allowed type, and
+/// no plugin may have the denied key `sysctl`. The policy check skips the first attachment, which
+/// is the cluster network.
 pub(super) fn selected(bytes: &[u8]) -> Option<()> {
     let [annotation, config] = parts(bytes).map(text);
     let (annotation, config) = (annotation?, config?);

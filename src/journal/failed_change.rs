@@ -99,7 +99,7 @@ mod tests {
             journal.fail_change(&key(), tried.clone()).unwrap();
             let failed = journal.failed_change(&key()).unwrap();
             assert_eq!(failed.attempts, attempts);
-            // The clock may advance by a second between the two readings.
+            // The clock may advance by a second between `fail_change` and this line.
             assert!((1..=1 << attempts).contains(&(failed.due - now())));
         }
         assert!(!journal.may_change(&key(), &tried));

@@ -14,7 +14,8 @@ use super::{Journal, JournalError, Key};
 
 use crate::clock;
 
-/// Half of the wait after the first failure, in seconds. Each further failure doubles the wait.
+/// The wait after a failed attempt is `FIRST_WAIT << attempts` seconds, but at most the longest
+/// wait.
 const FIRST_WAIT: u64 = 1;
 /// The longest wait between two attempts.
 const LONGEST_WAIT: Duration = Duration::from_secs(600);
@@ -72,10 +73,11 @@ impl Journal {
         Ok(owed)
     }
 
-    /// If a retry of `key` is due, moves the due time to `by` from now, and returns true. The
-    /// caller then starts the retry. Until the new due time, no other call starts a retry of `key`.
-    /// Returns false if no retry is due, or if the marker cannot be written. Limits `by` to the
-    /// longest wait. The caller must hold the lock of the sandbox.
+    /// If a retry of `key` is due, postpones its due time and returns true. The caller then starts
+    /// the retry. The new due time is the current time plus `by`, or plus the longest wait if `by`
+    /// is longer. Until the new due time, no other call starts a retry of `key`. Returns false if
+    /// no retry is due, or if the marker cannot be written. The caller must hold the lock of the
+    /// sandbox.
     pub fn postpone(&self, key: &Key, by: Duration) -> bool {
         let now = now();
         let owed = self.owed(key).filter(|owed| owed.is_due(now));

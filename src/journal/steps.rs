@@ -122,9 +122,9 @@ pub enum Step<'a> {
     Started(usize),
     /// The delegates of this attachment have succeeded.
     Attached(usize, Cow<'a, CniResult>),
-    /// While attaching, the delegate at this position in the attachment's chain failed. No later
-    /// delegate of the chain ran. The rollback of an ADD writes this step only if it could not
-    /// detach everything. The rollback of a change always writes it.
+    /// The ADD of the delegate at this position in the attachment's chain failed. No later delegate
+    /// of the chain ran. The rollback of an ADD writes this step only if the rollback could not
+    /// detach everything. The rollback of a change always writes this step.
     Failed(usize, usize),
     /// Jackfield is about to change the pod's default routes for this attachment.
     Routes(usize, Cow<'a, RouteChange>),

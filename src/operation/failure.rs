@@ -99,7 +99,7 @@ pub enum Failure {
     /// The runtime called CHECK for a sandbox whose record was damaged.
     #[error(
         "container {0}: its record was damaged, so its attachments are unknown; \
-         delete the pod, so that its DEL detaches what it can find"
+         delete the pod, so that DEL detaches as much as possible"
     )]
     RecordLost(ContainerId),
     /// The runtime called CHECK for a sandbox whose ADD was interrupted.

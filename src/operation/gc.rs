@@ -1,10 +1,10 @@
 //! GC: frees the resources of sandboxes that the runtime no longer lists (CNI 1.1.0 §2 GC).
 //!
-//! GC first detaches the recorded sandboxes that the runtime no longer lists, with the plugins'
-//! DEL. GC uses DEL because few plugins free on GC everything that they free on DEL. Then GC
-//! calls every network's plugins with the verb GC and the remaining attachments of that network.
-//! The runtime lists a sandbox only as (container, eth0). GC finds the further interfaces of the
-//! sandbox (net1, net2 and so on) in the journal.
+//! GC first detaches the recorded sandboxes that the runtime no longer lists. To detach a sandbox,
+//! GC calls DEL of the plugins, because few plugins free on GC everything that they free on DEL.
+//! Then GC calls every network's plugins with the verb GC and the remaining attachments of that
+//! network. The runtime lists a sandbox only as (container, eth0). GC finds the further interfaces
+//! of the sandbox (net1, net2 and so on) in the journal.
 
 mod attached;
 mod networks;
@@ -98,9 +98,9 @@ pub fn gc(context: &Context<'_>) -> Result<Collected, Failure> {
     Ok(gc.collected)
 }
 
-/// Removes the files that killed or failed calls left: the markers and reservations of sandboxes
-/// without a record, and the files of free locks. These files do no harm, so a failure to remove
-/// them does not fail the GC.
+/// Removes the leftovers of calls that were killed or failed: the markers and reservations of
+/// sandboxes without a record, and the files of free locks. These files do no harm, so a failure to
+/// remove them does not fail the GC.
 fn sweep(context: &Context<'_>) {
     let (journal, locks) = (&context.host.journal, &context.host.lock_dir);
     journal.sweep_markers(locks);

@@ -1,5 +1,5 @@
-//! The question that Jackfield asks the cluster in a call of the runtime. Jackfield makes the
-//! question from the data about the pod in that call.
+//! The question that Jackfield asks the cluster when the runtime calls Jackfield. The question
+//! depends on the data about the pod in the runtime's call.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};

@@ -1,10 +1,10 @@
 //! Decides which calls tell the agent the size of the journal.
 //!
 //! The runtime waits until the process of a call ends, and the time to count the records grows with
-//! the pods on the node. So ADD and CHECK never count the records. A DEL that succeeds counts the
-//! records only if the last count is at least a minute old. GC, STATUS, `jackfield reconcile` and a
-//! DEL that fails always count the records. Between two counts, the agent adjusts
-//! `jackfield_attachments` after each ADD and DEL that succeeds.
+//! the number of pods on the node. So ADD and CHECK never count the records. A DEL that succeeds
+//! counts the records only if the last count is at least a minute old. GC, STATUS,
+//! `jackfield reconcile` and a DEL that fails always count the records. Between two counts, the
+//! agent adjusts `jackfield_attachments` after each ADD and DEL that succeeds.
 
 use std::time::Duration;
 
@@ -20,8 +20,8 @@ const COUNTED: &str = "counted";
 const COUNT_EVERY: Duration = Duration::from_secs(60);
 
 /// Counts the records of the journal. Returns `None` if this call does not count them, or if
-/// Jackfield reads manifests from a folder and therefore uses no agent. `verb` names the call in
-/// the metrics. `failed` is whether the call failed.
+/// Jackfield reads manifests from a folder and therefore uses no agent. `verb` is the name of the
+/// call in the metrics: a CNI verb or `RECONCILE`. `failed` is whether the call failed.
 pub fn to_report(
     host: &Host<'_>,
     config: &NodeConfig,

@@ -85,8 +85,8 @@ pub(super) fn leave_claims(context: &Context<'_>, sandbox: &Sandbox, indices: &[
 }
 
 /// Builds the network-status and returns it. If the pod is known, also publishes the
-/// network-status, the status of the pod's ResourceClaims, and `events`. If only an event cannot be
-/// created, adds a note and succeeds.
+/// network-status, the status of the pod's ResourceClaims, and `events`. A failure to create an event
+/// adds a note and does not fail the call.
 pub(super) fn publish(
     context: &Context<'_>,
     sandbox: &Sandbox,

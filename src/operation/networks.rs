@@ -1,4 +1,4 @@
-//! Finds networks for work that needs no plan of a pod, for example GC and STATUS.
+//! Finds networks without planning the attachments of a pod, for example for GC and STATUS.
 
 use std::path::PathBuf;
 use std::time::Instant;

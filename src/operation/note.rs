@@ -30,8 +30,8 @@ pub enum Note {
     DelOfDamagedRecord(ContainerId, #[source] SharedError),
     /// A record is damaged.
     #[error(
-        "{0}; its sandbox may still be attached: delete the pod, so that its DEL detaches what it \
-         can find"
+        "{0}; its sandbox may still be attached: delete the pod, so that DEL detaches as much as \
+         possible"
     )]
     DamagedRecord(#[source] SharedError),
     /// DEL for a sandbox without a record failed, but there is no sign that the sandbox was
@@ -86,19 +86,19 @@ pub enum Note {
     /// GC ran out of time with this number of sandboxes left to detach.
     #[error("GC had no time for {0} containers; the next GC continues with them")]
     GcOutOfTime(usize),
-    /// GC skips the GC of the plugins, because the attachments of a live container are unknown.
+    /// GC does not run the plugins' GC, because the attachments of a live container are unknown.
     #[error(
-        "container {0} is attached and not on record, so GC skips the GC of the plugins: a \
+        "container {0} is attached and not on record, so GC does not run the plugins' GC: a \
          plugin might free the resources of that container"
     )]
     UnrecordedContainer(ContainerId),
-    /// GC skips the GC of the plugins, because the networks of running pods are being changed.
+    /// GC does not run the plugins' GC, because the networks of running pods are being changed.
     #[error(
-        "networks of running pods are being changed, so GC skips the GC of the plugins: a \
+        "networks of running pods are being changed, so GC does not run the plugins' GC: a \
          plugin might free the resources of a new attachment ({0})"
     )]
     ChangesUnderWay(LockError),
-    /// GC skips the GC of some networks' plugins, because the configurations of all networks
+    /// GC does not run the GC of some networks' plugins, because the configurations of all networks
     /// together exceed the size limit.
     #[error(
         "GC skips {left_out} networks, because the configurations of all networks together \
@@ -112,8 +112,9 @@ pub enum Note {
     },
 }
 
-/// Converts the outcome of moving a damaged record to quarantine into one error: the damage of the
-/// record and its new path, or the reason why the record could not be moved.
+/// Returns one error for a damaged record. If the record was moved to quarantine, the error
+/// contains the damage and the new path of the record. Otherwise the error is the reason why the
+/// record could not be moved.
 pub(super) fn damage(aside: PutAside) -> SharedError {
     aside.map_or_else(SharedError::new, SharedError::new)
 }
@@ -141,14 +142,14 @@ mod tests {
             (Note::GcOutOfTime(3), "no time for 3 containers"),
             (
                 Note::UnrecordedContainer(container()),
-                "container c1 is attached and not on record, so GC skips the GC of the plugins",
+                "container c1 is attached and not on record, so GC does not run the plugins' GC",
             ),
             (
                 Note::ChangesUnderWay(LockError::Busy {
                     path: "/locks/changes".into(),
                     holders: "process 7".to_owned(),
                 }),
-                "networks of running pods are being changed, so GC skips the GC of the plugins",
+                "networks of running pods are being changed, so GC does not run the plugins' GC",
             ),
         ] {
             let line = note.to_string();

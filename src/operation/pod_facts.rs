@@ -1,5 +1,5 @@
-//! The facts about a pod after the cluster has answered. Jackfield derives the devices and the plan
-//! of the pod from these facts.
+//! The facts that the runtime and the cluster provide about a pod. Jackfield derives the devices
+//! and the plan of the pod from these facts.
 
 use std::time::Duration;
 

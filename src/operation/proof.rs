@@ -47,9 +47,9 @@ pub struct Shown {
 /// interface. Verifies nothing for the auxiliary chain, which creates no interface.
 ///
 /// # Errors
-/// [`Failure::Verification`] with every finding that is not allowed. [`Failure::DeviceInfo`] if the
-/// device-info file cannot be read, is invalid or contradicts the hardware. [`Failure::Kernel`] if
-/// the kernel does not answer.
+/// [`Failure::Verification`] with every finding that is an error according to `verify` or
+/// `verifyCluster`. [`Failure::DeviceInfo`] if the device-info file cannot be read, is invalid or
+/// contradicts the hardware. [`Failure::Kernel`] if the kernel does not answer.
 pub fn prove(
     config: &NodeConfig,
     attachment: &Attachment,
@@ -120,7 +120,7 @@ pub fn prove(
 /// delegate's result. A finding with [`Weight::Warning`] is never an error.
 ///
 /// # Errors
-/// [`Failure::Verification`] with every finding that is not allowed.
+/// [`Failure::Verification`] with the findings whose strictness is `Strict`.
 pub(super) fn tolerated(
     attachment: &Attachment,
     findings: Vec<Finding>,

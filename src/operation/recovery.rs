@@ -41,8 +41,8 @@ pub(super) fn del_without_record(
     };
     if unrecorded.is_attached {
         // Write the record first. If this DEL fails, Jackfield then retries it like any other DEL.
-        // If the record cannot be written, detach without it, because deleting pods may free a full
-        // disk.
+        // If the record cannot be written, detach without it. The disk may be full, and deleting
+        // the pod may free space.
         let journal = &context.host.journal;
         let recorded = journal.write(&unrecorded.sandbox).map(drop);
         let recorded = match unrecorded.is_of_multus {

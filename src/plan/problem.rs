@@ -119,8 +119,8 @@ pub enum ConfigurationProblem {
     /// The configurations of the pod's networks have more than
     /// [`MAX_CONFIGURATIONS`](super::MAX_CONFIGURATIONS) bytes together.
     #[error(
-        "{origin}: the configurations of the pod's networks up to this one have {bytes} bytes; \
-         {MAX_CONFIGURATIONS} are allowed; make them smaller or select fewer"
+        "{origin}: the configurations of the pod's networks up to this network have {bytes} bytes; \
+         {MAX_CONFIGURATIONS} are allowed; shorten the configurations or select fewer networks"
     )]
     TooLarge {
         /// The source of the configuration that exceeds the limit.
@@ -141,8 +141,8 @@ pub enum ConfigurationProblem {
         /// How many capabilities the plugin declares.
         count: usize,
     },
-    /// The configuration is invalid. Or it has no name, and the definition's name is not a valid
-    /// CNI network name.
+    /// The configuration is invalid, or it has no name and the definition's name is not a valid CNI
+    /// network name.
     #[error("{origin}: {error}; correct the configuration there")]
     Invalid {
         /// Where the configuration is.

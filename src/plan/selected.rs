@@ -7,8 +7,7 @@ use crate::cni::InterfaceName;
 use crate::npwg::{DEFAULT_NETWORK_ANNOTATION, NETWORKS_ANNOTATION, Selection, SelectionError};
 
 impl Planner<'_> {
-    /// Adds remarks on the effects of the default-network annotation that the author of the
-    /// annotation may not expect.
+    /// Adds remarks about effects that the author of the default-network annotation may not expect.
     pub(super) fn remark_on(&mut self, selection: &Selection) {
         let inputs = &self.inputs;
         let text = inputs.annotations.default_network.as_deref();

@@ -777,8 +777,8 @@ fn networks_of_the_node_configuration_prefer_files_to_definitions() {
             assert_eq!(plugin.as_str(), "bridge");
         }
     }
-    // If the definition has no configuration, the network consists of the definition and the file,
-    // and its label is the name of the definition.
+    // If the definition has no configuration, the file supplies the configuration, and the label is
+    // the name of the definition.
     let words = ["kube-system/own (eth0)", "kube-system/own (net1)"];
     assert_eq!(answered(None).attached(), words);
 }

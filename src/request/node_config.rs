@@ -60,8 +60,8 @@ pub struct NodeConfig {
     pub global_namespaces: Vec<String>,
     /// `readinessindicatorfile`: the cluster network is ready once this file exists.
     pub readiness_indicator: Option<PathBuf>,
-    /// `auxiliaryCNIChainName`: the name of a folder of plugins. These plugins run for every pod,
-    /// after all networks of the pod.
+    /// `auxiliaryCNIChainName`: the name of a folder of plugin configurations. The configured
+    /// plugins run for every pod, after all networks of the pod.
     pub auxiliary_chain: Option<NetworkName>,
     /// `journalDir`.
     pub journal_dir: PathBuf,

@@ -1,11 +1,11 @@
 //! Jackfield's own configuration, which the runtime reads: a configuration list whose first plugin
 //! is Jackfield.
 //!
-//! The configuration is a list for two reasons. First, libcni ignores `cniVersions` in the
-//! configuration of a single plugin. It would use only `cniVersion`, which is 1.0.0 here, a version
-//! without STATUS and GC. Second, other programs, such as Istio, append their plugins to the first
-//! list in the runtime's directory. If Jackfield's configuration were not a list, these programs
-//! would append to a list that the runtime does not use.
+//! The configuration is a list for two reasons. First, in the configuration of a single plugin,
+//! libcni ignores `cniVersions` and uses only `cniVersion`. Jackfield's default `cniVersion` is
+//! 1.0.0, which has no STATUS and no GC. Second, other programs, such as Istio, append their
+//! plugins to the first list in the runtime's directory. If Jackfield's configuration were not a
+//! list, these programs would append to a list that the runtime does not use.
 
 use std::path::Path;
 

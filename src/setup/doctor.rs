@@ -1,5 +1,6 @@
 //! `doctor`: checks the node, and names a remedy for each finding. `doctor` makes only one change:
-//! it removes the access of other users to `journalDir`, if that is safe.
+//! it sets the mode of `journalDir` to 0700, if this directory contains only folders of the journal
+//! and other users cannot write to it.
 //!
 //! ```text
 //! privileges ▶ configuration ▶ installation ▶ cluster ▶ programs ▶ devices ▶ journal ▶ owed

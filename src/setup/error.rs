@@ -78,8 +78,8 @@ pub enum SetupError {
         #[source]
         cause: MultusConfError,
     },
-    /// The rehearsal, which prepares each pod's ADD but runs no plugin, found this number of pods
-    /// that would fail.
+    /// The rehearsal found this number of pods that would fail. A rehearsal prepares each pod's ADD
+    /// but runs no plugin.
     #[error("{0} of this node's pods would fail with {NAME}, so Multus stays")]
     PodsWouldFail(usize),
     /// The rehearsal before a takeover is impossible.

@@ -59,8 +59,8 @@ fn keep(options: &Options, report: &mut Report, say: Say<'_>) -> Result<(), Setu
     let mut lock = InstallLock::take(&options.paths)?;
     let paths = &options.paths;
     if let Some(installed) = Manifest::read(paths)?.filter(|installed| !installed.is_leaving) {
-        // If another program has changed the installation since an earlier run, the installation
-        // that follows counts as a repair. A new template or a new release does not count.
+        // If another program has changed the runtime's directory since an earlier run, undoing that
+        // change counts as a repair. A new template or a new release does not count.
         match installed_drift(paths, &installed)? {
             Some(drift) => drop(spend(paths, installed, drift, say)?),
             None if outcome == Outcome::TookOver => {}

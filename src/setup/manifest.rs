@@ -7,9 +7,9 @@
 //! <conf-dir>/.jackfield/before/…         the replaced files, byte for byte
 //! ```
 //!
-//! The folder is beside the configuration, because an installer in a container may be able to write
-//! only to this directory of the host and to the directory of the plugins. Runtimes ignore folders
-//! in the directory of configurations.
+//! The folder is in the runtime's directory, because an installer in a container may be able to
+//! write only to that directory of the host and to the directory of the plugins. Runtimes ignore
+//! folders in the directory of configurations.
 
 mod folder;
 

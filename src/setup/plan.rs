@@ -225,8 +225,8 @@ fn wanted(
 /// - A file that configures Multus, if Jackfield takes over from Multus.
 /// - A broken file with a name in `NAMES`, which is normally Jackfield's own file.
 ///
-/// The installer replaces a superseded file if the new configuration has the same name, and
-/// otherwise removes the file.
+/// If a superseded file has the name of the new configuration's file, the installer replaces the
+/// superseded file. Otherwise the installer removes it.
 fn gives_way(file: &ConfFile, takes_over: bool) -> bool {
     match file.kind {
         Kind::Ours(_) => true,

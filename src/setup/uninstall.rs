@@ -151,9 +151,9 @@ fn mark_as_leaving(paths: &HostPaths, manifest: &Manifest) {
     let _ = manifest.stage(paths).and_then(StagedFile::put);
 }
 
-/// Whether the file at `path` names Jackfield or Jackfield's configuration. Multus' DaemonSet may
-/// have written such a file, because it makes Multus delegate to the first file, which was
-/// Jackfield's configuration.
+/// Whether the file at `path` names Jackfield or Jackfield's configuration. For example, Multus'
+/// DaemonSet makes Multus delegate to the first file of the directory. Before the uninstall, this
+/// file was Jackfield's configuration.
 fn names_ours(paths: &HostPaths, path: &Path) -> bool {
     let text = fs::read_to_string(paths.here(path)).unwrap_or_default();
     let by_type = format!("\"{NAME}\"");

@@ -78,7 +78,7 @@ fn one_that_floods_is_ended() {
 #[test]
 fn one_that_floods_stderr_fails_in_one_line() {
     let lab = lab_with("yes 'no such thing' | head -c 30000000 >&2; exit 3");
-    fails(&lab, &["exit status 3", "it wrote \"no"]);
+    fails(&lab, &["exit status 3", "last output line \"no"]);
     let noisy = lab_with("yes | head -c 30000000 >&2");
     noisy.add();
     noisy.del();

@@ -123,8 +123,8 @@ impl ParserError {
     /// The maximum length of a shown message, in characters.
     const LONGEST: usize = 200;
 
-    /// The message without line and column, which the parser counts from the beginning of the
-    /// value.
+    /// The message without line and column. The parser counts lines and columns from the beginning
+    /// of the value, so they do not show the position in the whole text.
     fn without_position(&self) -> String {
         let message = self.0.to_string();
         let end = message.rfind(" at line ").unwrap_or(message.len());

@@ -50,7 +50,7 @@ impl RawObject {
     }
 
     /// Reads an object that determines which binaries Jackfield executes. Refuses a key that occurs
-    /// more than once, because two JSON parsers may read such an object differently.
+    /// more than once, because parsers disagree about its value.
     ///
     /// # Errors
     ///
@@ -82,8 +82,8 @@ impl RawObject {
 
     /// Whether the object has a key, even if its value is `null`.
     ///
-    /// `cni.dev/valid-attachments` needs this distinction: the value `null` is an empty list, but
-    /// without the key there is no list.
+    /// A GC needs this distinction for `cni.dev/valid-attachments`. The value `null` counts as an
+    /// empty list. If the key is missing, there is no list, and the GC must not remove anything.
     pub fn contains(&self, key: &str) -> bool {
         self.last(key).is_some()
     }

@@ -102,7 +102,7 @@ fn an_ambiguous_configuration_is_refused() {
     }
 }
 
-/// If an object has `type`, Multus also ignores `plugins`, and passes the whole object to one
+/// Multus, too, ignores `plugins` in an object that has `type`, and passes the whole object to one
 /// plugin.
 #[test]
 fn a_configuration_with_its_own_type_is_a_single_plugin() {

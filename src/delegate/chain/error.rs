@@ -20,8 +20,8 @@ pub struct ChainError {
     pub index: usize,
     /// The verb that failed.
     pub verb: Verb,
-    /// If the plugin's configuration names an interface of the node: the key, and the name of the
-    /// interface.
+    /// The key in the plugin's configuration that names an interface of the node, and the name of
+    /// the interface; `None` if no key does.
     pub interface: Option<Box<(&'static str, String)>>,
     /// Why the plugin failed.
     #[source]

@@ -1,5 +1,5 @@
-//! Runs shell scripts as plugins. The scripts write process IDs to `$DIR/pids`. At its end, a test
-//! checks that these processes have ended.
+//! Runs shell scripts as plugins. The scripts write process IDs to `$DIR/pids`. A test then
+//! checks with `assert_no_process_is_left` that these processes have ended.
 
 use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions};
@@ -202,8 +202,8 @@ fn a_plugin_that_hangs_is_killed_at_its_deadline() {
     plugin.assert_no_process_is_left();
     assert_eq!(
         error.to_string(),
-        "no answer within 1s, killed with its children, it wrote \"waiting\"; find out what it \
-         waits for, or raise deadlines.delegate and the verb's own deadline"
+        "no answer within 1s, killed with its children, last output line \"waiting\"; find out \
+         what it waits for, or raise deadlines.delegate and the verb's own deadline"
     );
     assert!(took >= SHORT && took < LONG / 2, "{took:?}");
 }
@@ -288,8 +288,8 @@ fn a_crash_is_reported_with_its_signal() {
     plugin.assert_no_process_is_left();
     assert_eq!(
         error.to_string(),
-        "crashed: signal 11 (SIGSEGV), it wrote \"boom\"; check the logs of the kernel and the \
-         plugin"
+        "crashed: signal 11 (SIGSEGV), last output line \"boom\"; check the logs of the kernel \
+         and the plugin"
     );
 }
 
@@ -374,18 +374,21 @@ fn each_wrong_answer_has_its_own_message() {
     let table = [
         ("echo {}; echo {}", "more than one JSON document"),
         ("exit 0", "exit status 0 and no result on stdout"),
-        ("echo hello", "stdout is not JSON, it wrote \"hello\""),
+        (
+            "echo hello",
+            "stdout is not JSON, last output line \"hello\"",
+        ),
         (
             "echo '{\"code\":11,\"msg\":\"later\",\"details\":\"soon\"}'; exit 1",
             "later: soon",
         ),
         (
             "echo no luck >&2; exit 3",
-            "exit status 3 without a CNI error on stdout, it wrote \"no luck\"",
+            "exit status 3 without a CNI error on stdout, last output line \"no luck\"",
         ),
         (
             "echo no luck; exit 4",
-            "exit status 4 without a CNI error on stdout, it wrote \"no luck\"",
+            "exit status 4 without a CNI error on stdout, last output line \"no luck\"",
         ),
     ];
     for (body, expected) in table {

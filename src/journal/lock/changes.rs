@@ -14,7 +14,7 @@ use std::time::Instant;
 use super::{LockError, lock_directory};
 use crate::disk;
 
-/// The directory that changes and GCs lock, inside the directory of the locks.
+/// The directory that a change or a GC locks, inside the directory of the locks.
 const FOLDER: &str = "changes";
 /// The directory that a GC locks before it waits for running changes. A new change then waits for
 /// the GC, so a flow of changes cannot keep the GC waiting.

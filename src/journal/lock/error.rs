@@ -1,4 +1,4 @@
-//! Errors of taking a lock.
+//! The error for a lock that could not be taken.
 
 use std::io;
 use std::path::{Path, PathBuf};

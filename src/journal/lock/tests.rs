@@ -27,9 +27,8 @@ fn a_released_lock_leaves_no_file_behind() {
 fn a_call_waits_until_an_earlier_call_releases_the_lock() {
     let dir = tempfile::tempdir().unwrap();
     let first = Lock::take(dir.path(), &container(), soon()).unwrap();
-    // `take` kills no process while `holds` is true for the process ID in the lock file. For this
-    // process, `holds` is always true, because `take` itself opens the file. So the test replaces
-    // the ID with the ID of a child, which has inherited the lock.
+    // The file contains the process ID of this process, but `holds` works only for other processes.
+    // So the test writes the ID of a child to the file. The child has inherited the lock.
     let mut child = Command::new("sleep").arg("5").spawn().unwrap();
     fs::write(&first.path, child.id().to_string()).unwrap();
     let error = Lock::take(dir.path(), &container(), soon()).unwrap_err();

@@ -1,4 +1,4 @@
-//! Errors of reading the cache of Multus.
+//! Unreadable parts of the cache of Multus.
 
 use std::io;
 use std::path::PathBuf;

@@ -135,8 +135,8 @@ pub(in crate::operation) enum DeviceProblem {
     #[error(
         "plugin {plugin} moves an RDMA device into the pod, but this node shares RDMA devices \
          among all network namespaces ({} is {mode}); set exclusive mode while no pod runs (rdma \
-         system set netns exclusive), and keep it with options ib_core netns_mode=0 in \
-         /etc/modprobe.d",
+         system set netns exclusive), and for the next boot put the line \"options ib_core \
+         netns_mode=0\" into /etc/modprobe.d",
         .file.display()
     )]
     SharedRdma {

@@ -6,8 +6,8 @@
 //!
 //! A repair that may succeed later is owed: DEL fails, and a retry repeats the repair. A repair
 //! that the kernel refuses for good, or that a driver undoes, does not fail the DEL, so that the
-//! pod can be deleted. The journal then records the device as unrestored. The next ADD or change of
-//! networks with this device retries the repair before it runs a delegate.
+//! pod can be deleted. The journal then records the device as unrestored. Before a delegate
+//! attaches the device again, Jackfield retries the repair.
 
 mod address;
 mod again;

@@ -1,6 +1,6 @@
-//! Reconstructs sandboxes without a usable record. Either Multus or another plugin attached the
-//! sandbox before Jackfield was installed on this node, or the record was destroyed, damaged, or
-//! deleted with the journal.
+//! Reconstructs sandboxes without a usable record. There are two causes: Multus or another plugin
+//! attached the sandbox before Jackfield was installed on this node, or the record was destroyed,
+//! damaged, or deleted with the journal.
 //!
 //! ```text
 //! Multus' cache lists attachments ▶ these attachments
@@ -51,8 +51,9 @@ pub(in crate::operation) struct Unrecorded {
 
 /// Reconstructs the sandbox `key`. `lost` is true if the sandbox had a record that cannot be used.
 /// Returns `None` if Jackfield adopted the sandbox from Multus' cache and has since removed the
-/// record of the sandbox. Without any sign that the sandbox is attached, also returns `None` if
-/// [`inquiry::is_on_disk`] is false for the cluster network, or if the cluster network is unusable.
+/// record of the sandbox. If there is no sign that the sandbox is attached, also returns `None` in
+/// two cases: [`inquiry::is_on_disk`] is false for the cluster network, or the cluster network is
+/// unusable.
 ///
 /// # Errors
 /// If there is a sign that the sandbox is attached, but the configuration of the cluster network

@@ -111,9 +111,9 @@ impl History {
                 _ => (versions[earlier].clone(), &versions[earlier..]),
             };
             // Whether `version` is older than the container's last ADD. A DEL removes the record
-            // file, and the next ADD creates the file anew. So `version` is older if the file is
-            // absent in `version` or in a later version. Reverting to an older version destroys the
-            // record of the last ADD.
+            // file, and the next ADD creates the file anew. So if the file is absent in `version`
+            // or in a later version, the last ADD came after `version`. Reverting to such a version
+            // destroys the record of the last ADD.
             let is_of_earlier = last != Version::Absent && later.contains(&Version::Absent);
             if let Version::Bytes(bytes) = &mut version
                 && choice % 2 == 1

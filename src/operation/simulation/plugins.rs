@@ -252,8 +252,8 @@ pub(super) fn answer(work: &Work, world: &World) -> Value {
 /// Runs GC: frees the leases of attachments that are not in the list of valid attachments.
 ///
 /// Reports a broken rule if GC would free a lease that a pod uses, and the pod was attached before
-/// the GC began. The list from Jackfield is wrong in this case. Jackfield itself may attach a
-/// network to such a pod during the GC, and must keep GC from freeing the new lease.
+/// the GC began. The list from Jackfield is wrong in this case. If Jackfield attaches another
+/// network to the pod during the GC, the GC must not free the new lease either.
 ///
 /// GC spares the leases of a sandbox whose ADD is running or has succeeded since the GC began. The
 /// simulation may run an ADD during a GC, but a real runtime does not (CNI 1.1.0 §2 GC).

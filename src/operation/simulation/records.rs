@@ -15,8 +15,7 @@ use crate::golden;
 use crate::journal::{Sandbox, record};
 use crate::kernel::DefaultRoute;
 
-/// The keys that this version of Jackfield writes, and that the previous version does not know and
-/// skips.
+/// The keys that this version of Jackfield writes, and that the previous version skips as unknown.
 const NEW: [&str; 4] = [
     ".attachments[].selection",
     ".networks",

@@ -115,8 +115,8 @@ fn each_configuration_problem_has_a_message_of_one_line() {
                 origin: origin(),
                 bytes: 9_000_000,
             },
-            "/n.conf: the configurations of the pod's networks up to this one have 9000000 bytes; \
-             8388608 are allowed; make them smaller or select fewer",
+            "/n.conf: the configurations of the pod's networks up to this network have 9000000 \
+             bytes; 8388608 are allowed; shorten the configurations or select fewer networks",
         ),
         (
             ConfigurationProblem::TooManyCapabilities {

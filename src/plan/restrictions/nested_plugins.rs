@@ -10,10 +10,10 @@ use crate::cni::json::same_key;
 const DELEGATES: [&str; 3] = ["delegate", "delegates", "plugins"];
 /// The depth to which the search follows nested lists. For example, `ranges` of `host-local` is a
 /// list of lists. A policy refuses lists that nest deeper than this limit, because the search
-/// parses each level of lists again.
+/// parses an inner list again for each list around it.
 pub(in crate::plan) const LISTS: usize = 4;
 /// The depth to which the search follows plugins that execute other plugins. The depth is limited,
-/// because the search parses each level of configurations again.
+/// because the search parses an inner plugin's configuration again for each plugin around it.
 pub(in crate::plan) const LEVELS: usize = 8;
 /// The cost of parsing one object, in addition to the length of its text, in bytes.
 const OBJECT: usize = 64;

@@ -106,8 +106,8 @@ fn pod_resources(context: &Context<'_>, findings: &mut Findings<'_>) -> bool {
 fn checkpoint(context: &Context<'_>, is_needed: bool, findings: &mut Findings<'_>) {
     let file = &context.request.config.kubelet_checkpoint;
     match Checkpoint::read(file) {
-        // Kubelet writes the checkpoint only when a device plugin has its first device. Without
-        // such a device, a missing checkpoint is no problem.
+        // Kubelet creates the checkpoint only once a device plugin has a device. Until then, a
+        // missing checkpoint is no problem.
         Err(error) if error.cause == CheckpointCause::Missing && !is_needed => {}
         Err(error) => findings.add_problem(file.display(), &error),
         Ok(_) => {}
@@ -134,7 +134,7 @@ fn exclusive(context: &Context<'_>, label: &str, findings: &mut Findings<'_>) {
             findings.add(
                 about,
                 problem,
-                "load the module ib_core with the driver of the device",
+                "load the module ib_core and the device's driver",
             );
         }
     }

@@ -93,8 +93,8 @@ pub struct Diagnosis {
 pub struct ExclusiveUse {
     /// The device, MAC or GUID.
     pub what: String,
-    /// The layer-2 network on which only one pod may have this MAC or GUID; `None` for a device,
-    /// and in a record of the previous release.
+    /// The layer-2 network on which only one pod may have this MAC or GUID. `None` for a device, or
+    /// if the previous release of Jackfield wrote the record.
     pub segment: Option<String>,
     /// The pod, if the runtime named a pod.
     pub pod: Option<String>,

@@ -114,7 +114,7 @@ fn private(paths: &HostPaths, manifest: Option<&Manifest>, findings: &mut Findin
 fn installed(paths: &HostPaths, manifest: &Manifest, findings: &mut Findings<'_>) {
     let about = manifest.binary.display();
     if let Some(drift) = binary::drift(paths, manifest) {
-        let remedy = "run jackfield install of the release that you want";
+        let remedy = "run jackfield install from the release that you want";
         findings.add(about, drift, remedy);
     } else if manifest.version != version() {
         let (installed, ours) = (&manifest.version, version());

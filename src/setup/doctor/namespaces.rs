@@ -10,7 +10,7 @@ use crate::kernel::{ContainerNetns, container_namespaces};
 use crate::setup::HostPaths;
 use crate::setup::manifest::Manifest;
 
-/// Reports namespaces without a record that are newer than the installation of Jackfield. Omits
+/// Reports namespaces that have no record and are newer than the installation of Jackfield. Omits
 /// older namespaces, because the runtime may have called another plugin for them.
 pub(super) fn look(paths: &HostPaths, records: &[Surveyed], findings: &mut Findings<'_>) {
     let manifest = Manifest::read(paths).ok().flatten();

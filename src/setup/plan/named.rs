@@ -15,8 +15,8 @@ use crate::setup::{HostPaths, NAME, SetupError};
 /// directory that this process cannot see.
 ///
 /// # Errors
-/// [`NoNetwork::Named`] if the file is missing or contains no usable network. With such a
-/// configuration, every pod would fail.
+/// [`NoNetwork::Named`] if the file is missing or contains no usable network. Every pod would then
+/// fail.
 pub(super) fn network(
     conf: &OurConf,
     paths: &HostPaths,

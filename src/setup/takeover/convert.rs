@@ -161,8 +161,9 @@ fn named(ours: &RawObject) -> Option<String> {
 }
 
 /// Removes `clusterNetwork` if it names the first network of the runtime's directory. Without the
-/// key, Jackfield uses whichever network is first, as Multus does. Keeps the key if
-/// `cluster_conf_dir` is another directory, where Jackfield looks for the first network instead.
+/// key, Jackfield uses whichever network is first in `cluster_conf_dir`, as Multus does. Keeps the
+/// key if `cluster_conf_dir` is not the runtime's directory, because the first network there may be
+/// a different one.
 fn follow(ours: &mut RawObject, runtime: &Directory, paths: &HostPaths) {
     let named = named(ours);
     let Ok((first, _)) = runtime.cluster_network() else {

@@ -172,7 +172,7 @@ fn add(
 
 /// Converts the host's paths in a request to paths of this process, because a container has the
 /// host's directories at other paths. Removes the path of the readiness indicator file from the
-/// request, because this file says nothing about a single pod.
+/// request, because a rehearsal does not wait for this file.
 fn in_this_process(paths: &HostPaths, mut request: Request) -> Request {
     let node = &mut request.config;
     node.readiness_indicator = None;

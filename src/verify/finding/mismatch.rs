@@ -77,8 +77,8 @@ pub enum Mismatch {
     /// A setting on the physical function differs from the value that the definition or the pod
     /// requests.
     #[error(
-        "device {device}: on its physical function {key} is {found} instead of {expected}; make the \
-         delegate set it, or check what changed it since"
+        "device {device}: on its physical function, {key} is {found} instead of {expected}; make \
+         the delegate set it, or find what changed it"
     )]
     Function {
         /// The virtual function.
@@ -117,8 +117,8 @@ pub enum Mismatch {
     /// The hardware address cannot be checked, because a master has changed it and the kernel
     /// reports no permanent address.
     #[error(
-        "its hardware address cannot be read below the master {master:?}; compare {expected} with the \
-         address on the device's physical function"
+        "its hardware address cannot be read while it is enslaved to {master:?}; compare \
+         {expected} with the address on the device's physical function"
     )]
     HiddenHardwareAddress {
         /// The expected address.

@@ -19,7 +19,8 @@ pub(in crate::operation) fn node(dir: &Path) -> NodeConfig {
     NodeConfig::parse(&RawObject::parse(conf.to_string().as_bytes()).unwrap()).unwrap()
 }
 
-/// Builds the machine `capture`, and returns the device names of a link with this parent.
+/// Builds the captured machine. Returns the device names of a link whose parent is the device
+/// `parent` on `bus`.
 fn names(capture: &Capture, bus: &str, parent: &str) -> Vec<String> {
     let link = Link {
         index: 2,
@@ -30,7 +31,7 @@ fn names(capture: &Capture, bus: &str, parent: &str) -> Vec<String> {
     names_of(capture, vec![link])
 }
 
-/// Builds the machine `capture`, and returns the device names of the first link in `pod`.
+/// Builds the captured machine, and returns the device names of the first link in `pod`.
 fn names_of(capture: &Capture, pod: Vec<Link>) -> Vec<String> {
     let dir = tempfile::tempdir().unwrap();
     capture.build(dir.path()).unwrap();

@@ -1,6 +1,6 @@
-//! Finds the node's own uplinks, and refuses configurations with a key that would move an uplink
-//! into a pod. An uplink is an interface with a default route or an address of the node, or an
-//! interface below such an interface. For example, the members of a bond are below the bond.
+//! Finds the node's own uplinks, and refuses configurations in which a key makes a plugin move an
+//! uplink into a pod. An uplink is an interface with a default route or an address of the node, or
+//! an interface below such an interface. For example, the members of a bond are below the bond.
 
 mod named;
 

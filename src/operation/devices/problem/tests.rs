@@ -196,8 +196,8 @@ fn each_problem_in_a_definition_has_its_own_message() {
             },
             "plugin rdma moves an RDMA device into the pod, but this node shares RDMA devices \
              among all network namespaces (/m is Y); set exclusive mode while no pod runs (rdma \
-             system set netns exclusive), and keep it with options ib_core netns_mode=0 in \
-             /etc/modprobe.d",
+             system set netns exclusive), and for the next boot put the line \"options ib_core \
+             netns_mode=0\" into /etc/modprobe.d",
         ),
     ] {
         assert_eq!(problem.to_string(), words);

@@ -15,8 +15,8 @@ const MADE_WITHIN: Duration = Duration::from_secs(5);
 
 impl Restoring<'_> {
     /// Rebinds a VF to `driver` and waits for its interface, at most [`MADE_WITHIN`]. A missing
-    /// interface is no error of this function, because the caller reads the device again and
-    /// compares it with `before`.
+    /// interface is not an error here, because the caller reads the device again and compares it
+    /// with `before`.
     ///
     /// # Errors
     /// If the driver refuses the VF, if the kernel does not answer, or if the GUID of the

@@ -53,8 +53,9 @@ fn leftovers_of_sriov_cni_are_repaired() {
 }
 
 /// Creates a node with an igb whose physical function was up when the VFs were created. Such an igb
-/// reports the VFs' own addresses as if the administrator had set them. While the administrator has
-/// set an address, the igb refuses address changes for the VFs that `guard` selects.
+/// reports the VFs' own addresses as if the administrator had set them. While an administrator's
+/// address is set for the VF, `guard` decides whether the igb refuses to change the address of the
+/// VF's interface.
 fn real_igb(guard: Guard) -> Lab {
     let lab = Lab::new();
     lab.function(|vf| vf.mac = Some(OWN.into()));

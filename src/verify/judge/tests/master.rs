@@ -23,7 +23,7 @@ fn verification_of_an_enslaved_interface_uses_its_permanent_address() {
     expect(&below(asked()), &enslaved(Some(ours)), &[]);
     let part = "its hardware address is 02:00:00:00:00:07, but 02:00:00:00:00:01 was requested";
     expect(&below(asked()), &enslaved(Some(other)), &[(Demanded, part)]);
-    let part = "its hardware address cannot be read below the master \"bond0\"";
+    let part = "its hardware address cannot be read while it is enslaved to \"bond0\"";
     expect(&below(asked()), &enslaved(None), &[(Warning, part)]);
     // The interface has the bond's address now. So an attachment that requests this address has no
     // finding.
