@@ -47,7 +47,7 @@ impl Network {
 /// Why a network cannot be used.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum NetworkError {
-    /// The definition is missing or cannot be used. The text is the reason in the [`Answer`].
+    /// The definition is missing or cannot be used, for the reason that the [`Answer`] states.
     #[error("{0}")]
     Lookup(String),
     /// The [`Answer`] does not contain the definition.

@@ -1,5 +1,5 @@
-//! What the runtime, kubelet and users do: they create pods, change annotations, check
-//! and delete sandboxes, several at a time and not always in a sensible order.
+//! The actions of the runtime, kubelet and users: creating pods, changing annotations, and checking
+//! and deleting sandboxes. Several actions run at the same time, not always in a sensible order.
 
 use std::sync::Arc;
 use std::time::Duration;
