@@ -15,7 +15,7 @@ use super::conf::OurConf;
 use super::install::{self, InstallOutcome, Installed, Options};
 use super::install_lock::InstallLock;
 use super::manifest::{self, Manifest};
-use super::notify::{Notify, Wake};
+use super::notify::{self, Notify, Wake};
 use super::plan::{self, NodeDirectories, Outlook};
 use super::problem::Drift;
 use super::report::Report;
@@ -38,6 +38,8 @@ const SOON: Duration = Duration::from_secs(1);
 /// [`SetupError::GivenUp`] if a fourth repair would be necessary within ten minutes. Repairs before
 /// a restart count too. Also the errors of [`install::install`].
 pub fn watch(options: &Options, say: Say<'_>) -> Result<(), SetupError> {
+    // A signal during the installation ends this process after the installation.
+    notify::block_signals(&options.paths.conf_dir)?;
     let mut report = Report::new(options);
     let outcome = keep(options, &mut report, say);
     if let Err(error) = &outcome {

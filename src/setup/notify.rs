@@ -48,16 +48,11 @@ pub(super) enum Wake {
 }
 
 impl Notify {
-    /// Watches `dirs`. Blocks SIGTERM and SIGINT and reads them from a descriptor, so that they end
-    /// a wait. With the default action, these signals would have no effect on the first process of
-    /// a container.
+    /// Watches `dirs`, and reads SIGTERM and SIGINT from a descriptor, so that they end a wait.
     pub(super) fn new(dirs: Vec<PathBuf>) -> Result<Notify, SetupError> {
         let first = dirs.first().cloned().unwrap_or_default();
         let failed = |cause| not_watched(&first, cause);
-        let mut ends = SigSet::empty();
-        ends.add(Signal::SIGTERM);
-        ends.add(Signal::SIGINT);
-        ends.thread_block().map_err(failed)?;
+        let ends = block_signals(&first)?;
         let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
         let mut notify = Notify {
             inotify: Inotify::init(InitFlags::IN_CLOEXEC | InitFlags::IN_NONBLOCK)
@@ -142,6 +137,19 @@ impl Notify {
         }
         Ok(is_new)
     }
+}
+
+/// Blocks SIGTERM and SIGINT in this thread, and returns both signals. A [`Notify`] then reads a
+/// signal even if the signal arrived before the `Notify` was created. Without the block, a signal
+/// would kill this process, or have no effect on the first process of a container. `dir` is the
+/// directory to watch, for the error.
+pub(super) fn block_signals(dir: &Path) -> Result<SigSet, SetupError> {
+    let mut ends = SigSet::empty();
+    ends.add(Signal::SIGTERM);
+    ends.add(Signal::SIGINT);
+    let blocked = ends.thread_block();
+    blocked.map_err(|cause| not_watched(dir, cause))?;
+    Ok(ends)
 }
 
 fn not_watched(dir: &Path, cause: nix::Error) -> SetupError {

@@ -239,6 +239,22 @@ fn a_directory_that_was_made_anew_gets_ours_again() {
 }
 
 #[test]
+fn a_signal_during_the_installation_ends_the_watch_after_it() {
+    let setup = Setup::new();
+    // Injects a pause between the creation of the lock file and the installation.
+    let mut paused = Command::new("strace");
+    paused.args(["-D", "-qq", "-o", "/dev/null", "-e", "trace=flock"]);
+    paused.args(["-e", "inject=flock:delay_enter=3000000"]);
+    paused.arg(env!("CARGO_BIN_EXE_jackfield"));
+    let watching = setup.start_by(paused, &["--watch"]);
+    let lock = setup.lab.path("net.d/.jackfield/lock");
+    eventually("it has begun", || lock.exists(), || watching.log());
+    assert!(!is_there(&setup));
+    assert_eq!(watching.end(), Some(0));
+    assert!(is_there(&setup));
+}
+
+#[test]
 fn two_do_not_install_at_once() {
     let (setup, watching) = watched();
     for command in ["install", "uninstall"] {
