@@ -85,8 +85,8 @@ pub(super) fn leave_claims(context: &Context<'_>, sandbox: &Sandbox, indices: &[
 }
 
 /// Builds the network-status and returns it. If the pod is known, also publishes the
-/// network-status, the status of the pod's ResourceClaims, and `events`. A failure to create an event
-/// adds a note and does not fail the call.
+/// network-status, the status of the pod's ResourceClaims, and `events`. If an event cannot be
+/// created, this function adds a note and does not fail.
 pub(super) fn publish(
     context: &Context<'_>,
     sandbox: &Sandbox,

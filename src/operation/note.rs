@@ -9,6 +9,7 @@ use crate::cluster::ClusterError;
 use crate::cni::ContainerId;
 use crate::delegate::ChainError;
 use crate::diagnostic::SharedError;
+use crate::journal::multus_cache::CacheDamage;
 use crate::journal::{LockError, PutAside};
 use crate::plan::NetworkPlace;
 
@@ -40,7 +41,7 @@ pub enum Note {
     NotOnRecord(Failure),
     /// An entry of Multus' cache cannot be read.
     #[error("cache of Multus: {0}")]
-    MultusCache(String),
+    MultusCache(#[source] CacheDamage),
     /// The agent does not answer.
     #[error("{0}; pods that need the agent must wait")]
     AgentAway(ClusterError),

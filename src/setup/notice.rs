@@ -201,8 +201,8 @@ impl Problem for Notice {
                 remark: TakeoverRemark::KubeconfigOfMultus(_),
                 ..
             } => {
-                "start jackfield agent and set kubeconfig to null in the file that the option --conf \
-                 of install names, then remove the DaemonSet"
+                "start jackfield agent and set kubeconfig to null in the --conf file of jackfield \
+                 install, then remove the DaemonSet"
             }
             Notice::MultusNamesOurs(_) => "restart Multus' DaemonSet, or correct the file",
             Notice::MultusIsBack(binary) => {
@@ -278,7 +278,7 @@ mod tests {
                     remark: TakeoverRemark::KubeconfigOfMultus("/k".to_owned()),
                 },
                 "/m: Multus' DaemonSet maintains /k; start jackfield agent and set kubeconfig to null \
-                 in the file that the option --conf of install names, then remove the DaemonSet",
+                 in the --conf file of jackfield install, then remove the DaemonSet",
             ),
             (
                 Notice::MultusIsBack("/bin/jackfield".into()),

@@ -6,6 +6,7 @@ use device_info::PciAddress;
 
 use super::hardware::Hardware;
 use crate::cluster::Event;
+use crate::diagnostic::SharedError;
 use crate::operation::proof::tolerated;
 use crate::operation::{Context, Failure};
 use crate::plan::Attachment;
@@ -50,7 +51,7 @@ pub(in crate::operation) fn prove<'a>(
         let (mismatches, weight) = match states.of(address).and_then(|state| state.function) {
             Some(function) => (set.judge(&device, &function), Weight::Requested),
             None => {
-                let error = states.error_of(address).map(ToString::to_string);
+                let error = states.error_of(address).cloned().map(SharedError::new);
                 let reason = error.map_or(HiddenFunction::NotReported, HiddenFunction::Unreadable);
                 let hidden = Mismatch::HiddenFunction { device, reason };
                 (vec![hidden], Weight::Warning)

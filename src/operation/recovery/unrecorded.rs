@@ -66,11 +66,11 @@ pub(in crate::operation) fn find(
     if !lost && context.host.journal.is_adopted(key) {
         return Ok(None);
     }
-    let cached = MultusCache::new(&context.request.config.cni_dir).read(key);
-    for damage in &cached.damage {
-        context.note(Note::MultusCache(damage.to_string()));
-    }
+    let mut cached = MultusCache::new(&context.request.config.cni_dir).read(key);
     let of_multus = cached.is_known();
+    for damage in cached.damage.drain(..) {
+        context.note(Note::MultusCache(damage));
+    }
     if !cached.attachments.is_empty() {
         return Ok(Some(Unrecorded {
             sandbox: from_cache(context, key, cached),

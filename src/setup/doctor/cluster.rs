@@ -63,7 +63,8 @@ fn agent(
 ) {
     let ours = version().to_string();
     if *theirs != ours {
-        let problem = format!("the agent has release {theirs}, but this doctor has release {ours}");
+        let problem =
+            format!("the agent has release {theirs}, but this program has release {ours}");
         let remedy = "install the same release of the agent and of this program, unless an upgrade \
                       is in progress";
         findings.add(&about, problem, remedy);

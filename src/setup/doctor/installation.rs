@@ -118,7 +118,7 @@ fn installed(paths: &HostPaths, manifest: &Manifest, findings: &mut Findings<'_>
         findings.add(about, drift, remedy);
     } else if manifest.version != version() {
         let (installed, ours) = (&manifest.version, version());
-        let problem = format!("it is release {installed}, but this doctor is release {ours}");
+        let problem = format!("it is release {installed}, but this program is release {ours}");
         let remedy = format!("run {about} doctor, or install this release");
         findings.add(about, problem, remedy);
     }

@@ -6,6 +6,7 @@ use ipnet::IpNet;
 use thiserror::Error;
 
 use super::Source;
+use crate::diagnostic::SharedError;
 use crate::npwg::{RequestedIp, RequestedMac};
 use crate::verify::hardware::show;
 
@@ -224,9 +225,9 @@ pub enum HiddenFunction {
          functions"
     )]
     NotReported,
-    /// The kernel refused the request, with this error.
-    #[error("{0}")]
-    Unreadable(String),
+    /// The settings cannot be read, for this reason.
+    #[error(transparent)]
+    Unreadable(SharedError),
 }
 
 fn rebound(expected: &str, found: Option<&str>) -> String {

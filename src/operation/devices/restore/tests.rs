@@ -1,6 +1,6 @@
 //! Tests of restoring a VF that plugins have changed. If a repair fails for good, the DEL reports
 //! the failure and succeeds. If a repair may succeed later, the repair is owed: the DEL fails, and
-//! a retry repeats the repair.
+//! a retry repeats the repair. Also tests the verification of VF settings on the same fake node.
 
 mod lab;
 
@@ -435,4 +435,33 @@ fn a_repair_is_owed_if_the_reservation_is_unreadable() {
         },
     );
     outcome.assert_owes("cannot be read");
+}
+
+#[test]
+fn settings_that_the_physical_function_hides_are_only_a_warning() {
+    let keys = r#","vlan":7"#;
+    let lab = Lab::new();
+    let failure = lab.proven(plain(keys)).unwrap_err();
+    assert!(
+        failure.contains("vlan is vlan 0 instead of vlan 7"),
+        "{failure}"
+    );
+    lab.kernel(|kernel| kernel.silent.push(PF_LINK));
+    let [warning] = &lab.proven(plain(keys)).unwrap()[..] else {
+        panic!("one warning");
+    };
+    let words =
+        "cannot read its settings on its physical function: physical function 0000:01:00.0: ";
+    assert!(warning.contains(words), "{warning}");
+    lab.kernel(|kernel| {
+        kernel.silent.clear();
+        kernel.functions.clear();
+    });
+    let [warning] = &lab.proven(plain(keys)).unwrap()[..] else {
+        panic!("one warning");
+    };
+    assert!(
+        warning.contains("its driver does not report virtual functions"),
+        "{warning}"
+    );
 }

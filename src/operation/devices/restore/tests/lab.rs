@@ -18,6 +18,7 @@ use crate::delegate::{DelegateCall, DelegateError, DelegateExec, Ours};
 use crate::journal::{Exclusive, Header, Journal, Key, Sandbox, Turn, Unrestored};
 use crate::kernel::fake::FakeDevices;
 use crate::kernel::{DeviceLinks, Link, PodNetns, VfState, VfVlan};
+use crate::operation::devices::functions::prove;
 use crate::operation::devices::restore::{baseline, restore};
 use crate::operation::{Context, Failure, Host, Stopwatch};
 use crate::plan::Attachment;
@@ -164,6 +165,21 @@ impl Lab {
             });
             baseline(context, &header, &header.attachments)
         })
+    }
+
+    /// Verifies the settings that the definition of `attachment` requests for the VF. Returns the
+    /// messages of the warnings, or the failure.
+    pub(super) fn proven(&self, attachment: Attachment) -> Result<Vec<String>, String> {
+        let device = header(&self.boot).attachments.remove(0).device;
+        let attachment = Attachment {
+            device,
+            ..attachment
+        };
+        let events = self.in_context(|context| prove(context, [&attachment].into_iter()));
+        match events {
+            Ok(events) => Ok(events.into_iter().map(|event| event.message).collect()),
+            Err(failure) => Err(failure.to_string()),
+        }
     }
 
     fn in_context<T>(&self, act: impl FnOnce(&Context<'_>) -> T) -> T {
