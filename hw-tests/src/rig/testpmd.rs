@@ -32,7 +32,8 @@ impl Testpmd {
             .args(["--", "--auto-start", "--no-lsc-interrupt"])
             .args(["--total-num-mbufs=2048", "--no-mlockall"])
             .env("RUNTIME_DIRECTORY", folder.path())
-            .stdin(Stdio::null())
+            // The program ends at the end of stdin, so keep the other end of this pipe open.
+            .stdin(Stdio::piped())
             .stdout(std::fs::File::create(folder.path().join("log"))?)
             .stderr(std::fs::File::create(folder.path().join("errors"))?)
             .spawn()?;
