@@ -89,8 +89,8 @@ pub struct Options {
 /// Runs the agent until SIGTERM or SIGINT.
 ///
 /// # Errors
-/// If the agent cannot start, or if the directory of owed writes is removed from the node while it
-/// is mounted into the agent's container. No other failure ends a running agent.
+/// If the agent cannot start. A running agent fails only if the directory of owed writes is removed
+/// from the node while the directory is mounted into the agent's container.
 pub fn run(options: Options) -> Result<(), AgentError> {
     // Give up the capabilities while the process has one thread. Later threads inherit the empty
     // capability sets.

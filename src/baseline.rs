@@ -183,9 +183,9 @@ impl DeviceState {
         generations.is_some_and(|(before, now)| before != now)
     }
 
-    /// If `setting` clears a GUID, returns the same setting with the port GUID of the device's
-    /// interface in place of zero. Returns [`None`] for any other setting, and if the interface has
-    /// no port GUID.
+    /// If `setting` sets a GUID to zero, returns a setting of the same kind with the port GUID of
+    /// the device's interface. Returns [`None`] for any other setting, and if the interface has no
+    /// port GUID.
     #[must_use]
     pub fn own_guid(&self, setting: VfSetting) -> Option<VfSetting> {
         let own = self.netdev.as_ref()?.port_guid();

@@ -58,8 +58,8 @@ fn write_answer(outcome: &Result<String, Failure>, version: Version) -> ExitCode
     }
 }
 
-/// Runs the verb and writes the answer. If `answer` returns a failure, the caller must write that
-/// failure. Sets `version` to the CNI version of the request as soon as stdin is parsed.
+/// Runs the verb and writes its answer. Returns a failure without writing it, so the caller must
+/// write the failure. Sets `version` to the CNI version of the request as soon as stdin is parsed.
 fn answer(version: &mut Version) -> Result<ExitCode, Failure> {
     let call = Call::read(|name| std::env::var(name).ok())?;
     if call.verb == Verb::Version {

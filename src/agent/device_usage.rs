@@ -37,9 +37,9 @@ impl DeviceUsage {
         self.changed.notify_one();
     }
 
-    /// Reads the numbers, waits until they are out of date and a metrics page has shown them, and
-    /// starts again. If kubelet does not answer, waits only for [`PAUSE`] and for a metrics page.
-    /// Never returns.
+    /// Reads the numbers again and again, but only after the previous numbers are out of date and a
+    /// metrics page has shown them. If kubelet does not answer, waits only for [`PAUSE`] and for a
+    /// metrics page. Never returns.
     pub(super) async fn run(self: Rc<Self>, knowledge: Rc<Knowledge>) {
         loop {
             let devices = knowledge.devices().await;

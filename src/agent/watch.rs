@@ -52,8 +52,8 @@ pub(super) trait WatchTarget {
     fn none_served(&self);
 }
 
-/// Watches the pods of this node and never returns. A list or an event shows that the API server
-/// answers, so it ends the publisher's pause.
+/// Watches the pods of this node and never returns. After each list or event, ends the pause of the
+/// publisher, because the API server answers again.
 pub(super) async fn pods(
     knowledge: Rc<Knowledge>,
     publisher: Rc<Publisher>,

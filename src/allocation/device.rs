@@ -35,11 +35,11 @@ pub struct AllocatedDevice {
 pub enum Origin {
     /// The pod's manifest, if a folder of manifests takes the place of the cluster.
     Manifest,
-    /// kubelet's pod-resources API. kubelet's checkpoint lists no further devices of the same
+    /// kubelet's pod-resources API, if kubelet's checkpoint lists no further devices of the same
     /// resource for the pod.
     PodResources,
-    /// kubelet's checkpoint. The pod-resources API omits at least one of the pod's devices of the
-    /// same resource.
+    /// kubelet's checkpoint, if the pod-resources API omits at least one of the pod's devices of
+    /// the same resource.
     Checkpoint,
     /// kubelet's pod-resources API for a claim, and the driver's ResourceSlice. kubelet's
     /// `dra_manager_state` lists the claim for this pod.

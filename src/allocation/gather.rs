@@ -25,8 +25,8 @@ pub struct Sources<'a> {
     pub name: Option<&'a PodName>,
     /// The pod in the cluster.
     pub pod: Option<&'a Pod>,
-    /// The answer of kubelet's pod-resources API about a pod of that name; `None` if there was no
-    /// request.
+    /// The answer of kubelet's pod-resources API about a pod with the pod's name; `None` if there
+    /// was no request.
     pub pod_resources: Option<&'a PodDevices>,
     /// The path of kubelet's checkpoint.
     pub checkpoint: &'a Path,
@@ -52,10 +52,10 @@ impl Sources<'_> {
 /// [`everything`](Sources::everything).
 ///
 /// For the devices that the annotation `jackfield.io/devices` of a manifest lists, `gather` does
-/// not need kubelet. All other devices must be in kubelet's records. `gather` waits at most two
-/// seconds for kubelet: while requested devices are missing or unknown, while the checkpoint is not
-/// valid JSON, or while devices of the pod's claims are unknown. After each pause, `again` queries
-/// the pod-resources API again.
+/// not need kubelet. All other devices must be in kubelet's records. `gather` waits for kubelet,
+/// but at most two seconds, in three cases: requested devices are missing or unknown, the
+/// checkpoint is not valid JSON, or devices of the pod's claims are unknown. After each pause,
+/// `again` queries the pod-resources API again.
 pub fn gather(
     sources: &Sources<'_>,
     resources: &[&str],

@@ -73,7 +73,7 @@ fn counted(devices: &[String]) -> String {
 
 /// Why the pod's devices of a resource are unknown.
 ///
-/// A `report` is the error line of the agent or of kubelet's client.
+/// A `report` is an error line: from the agent, or from Jackfield's own request to kubelet.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UnknownCause {
     /// The call's deadline passed before Jackfield checked the devices.

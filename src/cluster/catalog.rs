@@ -131,8 +131,8 @@ impl Catalog {
         }
     }
 
-    /// Returns the resources of the administrator's networks and of the `selected` networks,
-    /// without duplicates. Ignores all other definitions in the answer.
+    /// Returns the resources of the networks in the node configuration and of the `selected`
+    /// networks, without duplicates. Ignores all other definitions in the answer.
     pub fn resources(&self, selected: &[ObjectRef]) -> Vec<&str> {
         let selected: HashSet<&ObjectRef> = selected.iter().collect();
         let defaults = self.defaults.iter().map(|(_, found)| found);
@@ -200,8 +200,9 @@ impl Finder<'_> {
             Some((object, found))
         });
         match (defined, self.on_disk(name)?) {
-            // The method `defined` takes the configuration from disk if the definition has none.
-            // It also adds the definition's resource, which a file cannot name.
+            // Without a file, or if the definition has no configuration, use the definition.
+            // `self.defined` then takes the configuration from disk if the definition has none, and
+            // adds the definition's resource, which a file cannot name.
             (Some((object, definition)), on_disk)
                 if on_disk.is_none() || definition.config.is_none() =>
             {

@@ -13,7 +13,7 @@ use crate::npwg::ObjectRef;
 /// from kubelet, as for most pods.
 ///
 /// An annotation may also name a device with the key `deviceID`. The device can be of any resource.
-/// In this case, if the manifest lists no devices, the result is `Some`, even if the list is empty.
+/// In this case, if the manifest lists no devices, returns `Some`, even without any resource.
 pub(super) fn wanted<'a>(question: &Question, answer: &'a Answer) -> Option<Vec<&'a str>> {
     let pod = answer.pod.as_ref()?;
     let annotations = question.annotations.as_ref().unwrap_or(&pod.annotations);

@@ -59,7 +59,7 @@ impl Lock {
     ///
     /// If a running Jackfield holds the lock, waits for the lock. If only orphans of a dead
     /// Jackfield hold the lock, waits 500 ms for the orphans to finish, and then kills them. If
-    /// `deadline` is less than 1 s away, waits only half of the time until `deadline`.
+    /// `deadline` is less than 1 s away, kills the orphans after half of the time until `deadline`.
     ///
     /// # Errors
     /// [`LockError::Busy`] after the deadline, or if an orphan does not end after SIGKILL. The

@@ -188,8 +188,8 @@ pub enum SelectionError {
         /// The position of the second network, from 1.
         second: usize,
     },
-    /// The network at this position, from 1, and the network that replaces the cluster network both
-    /// have the key `default-route`.
+    /// The network at this position and the network that replaces the cluster network both have the
+    /// key `default-route`. Positions begin at 1.
     #[error(
         "network {0} and the network of the annotation v1.multus-cni.io/default-network both have \
          the key \"default-route\"; keep it in one"

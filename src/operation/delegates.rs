@@ -101,8 +101,8 @@ impl<'a> Delegates<'a> {
     }
 }
 
-/// Whether a plugin returned an error because it does not implement CHECK. whereabouts returns such
-/// an error, although it declares a CNI version with CHECK.
+/// Whether a plugin returned an error because it does not implement CHECK. For example, the plugin
+/// `whereabouts` returns such an error, although it declares a CNI version with CHECK.
 fn has_no_check(cause: &DelegateError) -> bool {
     const WORDS: [&str; 4] = [
         "not implemented",

@@ -1,11 +1,11 @@
 //! Deterministic simulation of the CNI verbs. The code of the verbs runs unchanged on a simulated
-//! machine with a simulated kernel, delegates, cluster, kubelet, clocks and disk. Up to 30 pods
-//! exist at a time. The order in which their calls run depends only on the seed. A call may be
-//! killed at any step. A world is one run of such a machine. The seed of a world determines
-//! everything that happens in the world.
+//! machine with a simulated kernel, delegates, cluster, kubelet, clocks and disk. A world is one
+//! run of such a machine. Each world has a number, the seed, which determines everything that
+//! happens in the world. Up to 30 pods exist at a time. Their calls run in an order that depends
+//! only on the seed. A call may be killed at any step.
 //!
 //! ```text
-//! # simulates a million pods, optimised but with debug assertions; the first seed is 1
+//! # simulates a million pods, from seed 1; the build is optimised and has debug assertions
 //! JACKFIELD_SIMULATION_PODS=1000000 JACKFIELD_SIMULATION_FIRST=1 \
 //!     cargo test --profile fuzz --lib no_seed_breaks_a_rule -- --nocapture
 //! # replays one world and prints every step
@@ -66,7 +66,7 @@ struct Ran {
 
 impl Runner {
     /// Makes a runner that runs its worlds on one processor. All threads of the runner stay on this
-    /// processor. Switching to a thread on another processor would take several times as long.
+    /// processor. A switch between threads on different processors takes several times as long.
     fn on_processor(number: usize) -> Runner {
         let this = Pid::from_raw(0);
         let allowed = sched_getaffinity(this).unwrap();
@@ -85,9 +85,9 @@ impl Runner {
         self.run_in(seed, mutant, mutant, is_verbose)
     }
 
-    /// Runs a world. If `mutant` is given, the world breaks the rule of `mutant` on purpose. If
-    /// `favoured` is given, the world gets conditions in which breaking the rule of `favoured`
-    /// would have an effect.
+    /// Runs a world. If `mutant` is given, the world breaks on purpose the rule that `mutant`
+    /// stands for. If `favoured` is given, the world gets conditions in which breaking the rule of
+    /// `favoured` would have an effect.
     fn run_in(
         &self,
         seed: u64,

@@ -19,7 +19,7 @@ pub struct PlanError {
 pub struct NetworkPlace {
     /// `namespace/definition`, or the name of a network without a definition.
     pub label: String,
-    /// The interface, if the network has one in a pod's plan.
+    /// The interface; `None` if the message is about a network and not about an attachment.
     pub ifname: Option<String>,
 }
 

@@ -37,8 +37,8 @@ impl Call {
     /// Reads the environment through `variable`.
     ///
     /// # Errors
-    /// Code 4 for an unknown verb, missing variables or, except in a DEL, invalid `CNI_ARGS`. The
-    /// error names every missing variable.
+    /// Code 4 for an unknown verb, for missing variables, and for invalid `CNI_ARGS`. A DEL accepts
+    /// invalid `CNI_ARGS`. The error names every missing variable.
     pub fn read(variable: impl Fn(&str) -> Option<String>) -> Result<Call, EnvironmentError> {
         let text = variable("CNI_COMMAND").unwrap_or_default();
         let verb = Verb::named(&text).ok_or(EnvironmentError::Verb(text))?;
@@ -192,7 +192,8 @@ mod tests {
     }
 
     // clause: CNI-1.1.0 §5 code 4: the message names every missing variable
-    // clause: CNI-1.1.0 §2 environment: ADD requires the container ID, the network namespace and the interface name
+    // clause: CNI-1.1.0 §2 environment: ADD requires the container ID, the network namespace and
+    // the interface name
     #[test]
     fn every_missing_variable_is_named() {
         let error = read(&[("CNI_COMMAND", "ADD"), ("CNI_PATH", "/x")]).unwrap_err();

@@ -104,8 +104,8 @@ pub enum Drift {
         /// The network that the configuration names; `None` if it names no network.
         current: Option<String>,
     },
-    /// Jackfield's configuration differs from the configuration to install in a key other than
-    /// `clusterNetwork`.
+    /// Jackfield's configuration differs from the configuration that the installer would write, and
+    /// not only in `clusterNetwork`.
     #[error("{0} differs from the configuration to install")]
     OtherContent(PathBuf),
     /// The content of the binary has changed.

@@ -20,8 +20,8 @@ pub struct Observed {
     pub master: Option<String>,
     /// The names of the device behind the interface. [`observe`] sets at most one name: the parent
     /// device that the kernel reports. A caller with access to sysfs can replace this list with all
-    /// names of the device. For example, a virtio interface has the names `virtioN` and the address
-    /// of its PCI function. The device behind a macvlan is the device of its lower link.
+    /// names of the device. For example, the names of a virtio device are `virtioN` and the
+    /// address of its PCI function. The device behind a macvlan is the device of its lower link.
     pub device: Vec<String>,
 }
 

@@ -7,7 +7,7 @@ use tokio::task::LocalSet;
 
 use super::*;
 
-/// Serves the pages and runs `act` with their address on another thread.
+/// Serves the pages. Runs `act` on another thread, with the address of the pages.
 fn served<T: Send + 'static>(act: impl FnOnce(SocketAddr) -> T + Send + 'static) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -17,7 +17,7 @@ pub(super) struct Index<'a> {
     of_plugins: HashMap<&'a str, Vec<&'a str>>,
     /// The devices of claims by resource, in the order of the containers.
     pub(super) by_resource: BTreeMap<&'a str, Vec<ContainerDevice<'a>>>,
-    /// The devices of claims whose ResourceSlice names no resource, by driver.
+    /// The devices of claims for which the ResourceSlice names no resource, by driver.
     pub(super) by_driver: BTreeMap<&'a str, Vec<ContainerDevice<'a>>>,
     requests: HashMap<&'a str, DeviceRequests>,
 }
@@ -69,8 +69,8 @@ impl<'a> Index<'a> {
         self.of_plugins.get(resource).map_or(&[], Vec::as_slice)
     }
 
-    /// Returns the minimum number of devices of a resource that the pod must have: the larger of
-    /// the two numbers in `DeviceRequests`. Does not add the two numbers, since kubelet reuses the
+    /// Returns how many devices of a resource the pod must have at least. This is the larger of the
+    /// two numbers in `DeviceRequests`. Does not add the two numbers, since kubelet reuses the
     /// devices of an init container that has ended.
     pub(super) fn requested(&self, resource: &str) -> u64 {
         let requests = self.requests.get(resource);

@@ -22,8 +22,9 @@ pub(super) fn receive(stream: &mut impl Read) -> Result<FromAgent, FrameError> {
         match message {
             FromAgent::Definition(part) => {
                 // `kept` is the memory that the definitions take, with `PART` for each definition.
-                // `sent` is the number of bytes received, including the keys that the plugin skips.
-                // Skipped keys need a limit too, because reading them takes time.
+                // `sent` is the number of bytes that the agent sent. It includes keys that this
+                // release does not know. These keys need a limit too, because reading them takes
+                // time.
                 sent += length;
                 kept += PART + part.1.config.as_ref().map_or(0, String::len);
                 if kept > MOST_DEFINITIONS

@@ -66,8 +66,8 @@ pub trait Lookup {
 /// - When the pod is bound to a different node.
 /// - When the pod does not exist or has a different UID, or when the request for the pod fails. For
 ///   a static pod, none of these is an error. The answer then contains the question's annotations.
-/// - When the pod has more containers or device requests than an answer may contain. The
-///   limits apply only to the containers and requests that the pod's networks may need.
+/// - When the pod has more containers or device requests than an answer may contain. Only requests
+///   for devices that the pod's networks may use count, and only containers with such requests.
 pub async fn answer(
     lookup: &impl Lookup,
     node: Option<&str>,

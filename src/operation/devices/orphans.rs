@@ -1,5 +1,5 @@
-//! Finds orphans. An orphan is a virtual function without a pod on record. Its driver creates
-//! network interfaces, but Jackfield cannot find the interface of the function.
+//! Finds orphans. An orphan is a virtual function that has no pod on record and has lost its
+//! interface: its driver creates network interfaces, but Jackfield cannot find the interface.
 //!
 //! There are two causes: a process outside the network namespace of a deleted pod keeps that
 //! namespace open, or a driver failed to recreate the interface. The device plugin continues to

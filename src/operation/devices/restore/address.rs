@@ -38,10 +38,10 @@ impl Restoring<'_> {
     /// Restores the address of an interface.
     ///
     /// # Errors
-    /// If the kernel does not answer. The driver's error for the direct change, if that change and
-    /// all workarounds failed. If the driver acknowledged the direct change, returns `Ok` even if
-    /// the interface still has another address. The caller finds that address when it compares the
-    /// device again.
+    /// If the kernel does not answer. If setting the address and all workarounds failed, the
+    /// driver's error for the first attempt, without a workaround. If the driver acknowledged that
+    /// attempt, returns `Ok` even if the interface still has another address. The caller finds that
+    /// address when it compares the device again.
     pub(super) fn give_address(
         &self,
         before: &DeviceState,

@@ -13,9 +13,10 @@ use crate::plan::{Attachment, PlanError};
 use crate::verify::IntendedFunction;
 
 /// Retries the restoration of each device in `states` that the journal records as unrestored.
-/// Replaces the state of each of these devices in `states` by the recorded state, because DEL must
-/// restore the recorded state after this pod. If a device has been recreated since, only removes
-/// its entry from the journal. `header` is the header of the sandbox that now gets the devices.
+/// In `states`, replaces the current state of each such device with the recorded state, because the
+/// DEL of the new pod must restore the recorded state. If a device has been recreated since, only
+/// removes its entry from the journal. `header` is the header of the sandbox that now gets the
+/// devices.
 ///
 /// # Errors
 /// - Code 104 if [`refuse_anothers`] refuses a device. The message contains the device, the
