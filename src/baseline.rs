@@ -55,13 +55,13 @@ pub struct Comparison {
     pub repairs: Vec<Repair>,
     /// The driver before and the driver now. Set if they differ and no repair rebinds the device.
     pub other_driver: Option<OtherDriver>,
-    /// Why the device that the pod used no longer exists. If this is set, there are no repairs.
+    /// Why the pod's device no longer exists. If this is set, there are no repairs.
     pub replacement: Option<Replacement>,
     /// Whether the interface is missing although the driver is the same as before.
     pub lacks_interface: bool,
 }
 
-/// The device has a different driver than before, or no driver, and Jackfield does not rebind it.
+/// The device's driver is not the same as before, and Jackfield does not restore the driver.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
     "its driver is {} but was {}; restore the driver by hand, because Jackfield does not",
@@ -74,7 +74,7 @@ pub struct OtherDriver {
     pub now: Option<String>,
 }
 
-/// Why the device that the pod used no longer exists.
+/// Why the pod's device no longer exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Replacement {
     /// The device was recreated at the same address.
@@ -184,8 +184,8 @@ impl DeviceState {
     }
 
     /// If `setting` sets a GUID to zero, returns a setting of the same kind with the port GUID of
-    /// the device's interface. Returns [`None`] for any other setting, and if the interface has no
-    /// port GUID.
+    /// the device's interface. Returns [`None`] for any other setting. Also returns [`None`] if the
+    /// interface has no port GUID or the port GUID is zero.
     #[must_use]
     pub fn own_guid(&self, setting: VfSetting) -> Option<VfSetting> {
         let own = self.netdev.as_ref()?.port_guid();

@@ -1,4 +1,4 @@
-//! Bounds on lists and texts from less trusted senders. A limit on input bytes alone is not enough,
+//! Bounds on lists and texts from other processes. A limit on input bytes alone is not enough,
 //! because an element of three input bytes may take a hundred bytes in memory.
 
 use std::borrow::Cow;
@@ -128,7 +128,7 @@ where
     first::<_, _, N>(deserializer, |text: &mut String| cut(text, LENGTH))
 }
 
-/// Reads a list like [`texts`], or `null` as [`None`].
+/// Reads a list as [`texts`] does. Reads `null` as [`None`].
 pub(crate) fn optional_texts<'de, D, const N: usize, const LENGTH: usize>(
     deserializer: D,
 ) -> Result<Option<Vec<String>>, D::Error>

@@ -32,8 +32,8 @@ use error::{ArgumentError, CommandError};
 /// Jackfield is a CNI plugin that attaches pods to several networks.
 ///
 /// A container runtime calls it with CNI_COMMAND in the environment. The commands below are for
-/// people. attach, detach and check make the runtime's calls for one pod. gc and status make the
-/// runtime's calls for the node.
+/// people. attach, detach and check make the calls ADD, DEL and CHECK for one pod. gc and status
+/// make the calls GC and STATUS for the node.
 #[derive(Debug, Parser)]
 #[command(name = "jackfield", version, about, after_help = AFTER)]
 struct Cli {
@@ -59,7 +59,7 @@ enum Command {
     Detach(SandboxArgs),
     /// Check that every attachment of a pod is unchanged (CHECK)
     Check(SandboxArgs),
-    /// Detach every sandbox on record that --keep does not name, and run GC for every network (GC)
+    /// Detach every recorded sandbox that --keep does not name, and let the plugins of every network clean up (GC)
     Gc {
         #[command(flatten)]
         node: NodeArgs,
@@ -71,11 +71,11 @@ enum Command {
     Status(NodeArgs),
     /// Show what an ADD would do, and every reason why the ADD would fail; run no plugin
     Explain(PodArgs),
-    /// Attach and detach networks of running pods whose networks annotation has changed
+    /// Give running pods the networks that their annotations now select
     Reconcile(reconcile::ReconcileArgs),
     /// Run the node's agent: answer plugins, and write status and events to the cluster
     Agent(agent::AgentArgs),
-    /// Install jackfield's binary and configuration on this node, in front of the cluster network
+    /// Install jackfield's binary and configuration on this node, so that the runtime calls jackfield
     Install(install::InstallArgs),
     /// Remove jackfield from this node, and restore the files that install replaced
     Uninstall(install::UninstallArgs),

@@ -1,12 +1,17 @@
 //! The interface to the cluster. It looks up the objects that the plan of an ADD needs, and
 //! publishes the outcome of the ADD.
 //!
-//! One [`Question`] gets one [`Answer`] with everything that the plan needs: the pod, the
-//! NetworkAttachmentDefinitions that its annotations or the node configuration name, the IPAMClaims
-//! that the annotations name, and the pod's devices according to kubelet. After the ADD, one
-//! [`Publication`] reports the outcome. The node configuration selects a folder of manifests
-//! ([`Folder`]) or the agent behind its socket ([`Agent`]). If no agent listens and a kubeconfig is
-//! configured, [`Agent`] asks the API server ([`Api`]).
+//! One [`Question`] gets one [`Answer`] with everything that the plan needs:
+//! - the pod,
+//! - the NetworkAttachmentDefinitions to which the pod's annotations or the node configuration
+//!   refer,
+//! - the IPAMClaims to which the pod's annotations refer,
+//! - the pod's devices according to kubelet.
+//!
+//! After the ADD, one [`Publication`] reports the outcome. The node configuration decides which
+//! [`Cluster`] a call uses: a folder of manifests ([`Folder`]) or the agent behind its socket
+//! ([`Agent`]). If no agent listens and a kubeconfig is configured, [`Agent`] asks the API server
+//! ([`Api`]).
 
 pub mod agent;
 pub mod api;
@@ -81,8 +86,9 @@ pub trait Cluster {
     /// As [`Cluster::ask`].
     fn census(&self, node: &str, with_definitions: bool) -> Result<Census, ClusterError>;
 
-    /// Publishes the outcome of an ADD, or of a change of a running pod's networks, by `until`. If
-    /// publishing is the agent's task, only stores the outcome, and the agent publishes it later.
+    /// Publishes the outcome of an ADD or of a change of a running pod's networks. `until` is the
+    /// deadline. If publishing is the agent's task, only stores the outcome, and the agent publishes
+    /// it later.
     ///
     /// # Errors
     /// When the outcome can be neither published nor stored.
@@ -93,8 +99,8 @@ pub trait Cluster {
     /// `removal` if no agent listens but a kubeconfig is configured.
     fn withdraw(&self, _removal: &Publication) {}
 
-    /// Removes the unfinished publication files of processes that have ended. An implementation may
-    /// skip the files about other pods.
+    /// Removes publication files that processes left unfinished when they ended, at least those
+    /// about `_pod`.
     fn sweep(&self, _pod: &PodName) {}
 
     /// Drops the unpublished statuses and events of a pod that is gone.

@@ -6,7 +6,7 @@
 //!                                               CniResult ◀──── its stdout ────┘
 //! ```
 //!
-//! For the container runtime, Jackfield is a plugin. For its delegates, Jackfield is a runtime.
+//! For the container runtime, Jackfield is a plugin. For the delegates, Jackfield is a runtime.
 //! This module serves both roles. It keeps the values of a configuration as text, and passes this
 //! text on unchanged (CNI 1.1.0 §1 "The runtime MUST pass through these fields, unchanged"). Like
 //! Go's `encoding/json`, this module ignores the case of keys and treats `null` as absent.

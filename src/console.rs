@@ -1,6 +1,6 @@
 //! Output to terminals and logs. Only [`write`] writes text unchanged. All other functions escape
-//! control characters, so that text from less trusted sources cannot move the cursor or hide text.
-//! [`lines`] and [`print_json`] keep line feeds.
+//! control characters, so that text from a pod or a delegate cannot move the cursor or hide other
+//! output. [`lines`] and [`print_json`] keep line feeds.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -57,8 +57,8 @@ pub(crate) fn print_json(document: &str) -> io::Result<()> {
     write(&format!("{}\n", printable_json(document)))
 }
 
-/// Writes a document to stdout unchanged. The document must be an answer to the runtime or
-/// Jackfield's own text.
+/// Writes a document to stdout unchanged. The document must be Jackfield's own text or an answer to
+/// the runtime.
 ///
 /// # Errors
 /// If stdout cannot be written.

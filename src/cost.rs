@@ -1,4 +1,4 @@
-//! Checks in tests that an algorithm takes linear time.
+//! For tests: checks that an algorithm takes linear time.
 
 use std::time::Duration;
 

@@ -8,8 +8,8 @@
 //! answer in time. It kills the processes of a failed delegate. CNI 1.1.0 §2 and §3 define how to
 //! call a delegate. §4 requires Jackfield to pass on the delegate's standard error.
 //!
-//! Jackfield deliberately lets a delegate inherit every descriptor that is not close-on-exec. One
-//! of these descriptors holds the lock of the sandbox, so the sandbox stays locked while any
+//! A delegate inherits Jackfield's descriptors, except those with the flag close-on-exec. One of
+//! the inherited descriptors holds the lock of the sandbox, so the sandbox stays locked while any
 //! delegate runs. The delegate's standard streams are pipes, so that the delegate does not keep the
 //! streams of the container runtime open.
 
@@ -35,8 +35,8 @@ pub use error::{DelegateError, LastLine};
 pub use processes::Processes;
 pub use search::{Binary, FindError, Ours, find};
 
-/// For [`crate::fuzzing`]: returns the answer or the error of an imaginary plugin that wrote the
-/// bytes `stdout` to both its stdout and its stderr, and then exited with `status`.
+/// For [`crate::fuzzing`]: returns the answer or the error of an imaginary plugin. The plugin wrote
+/// the bytes `stdout` to both of its output streams, and exited with `status`.
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) fn judged(status: i32, stdout: &[u8]) -> Result<Vec<u8>, DelegateError> {
     let output = process::ProcessOutput {

@@ -1,5 +1,5 @@
 //! Operations on the files of the journal and of the locks. In unit tests, a simulated
-//! [machine](crate::machine) can refuse, lose or tear each change.
+//! [machine](crate::machine) decides the outcome of each operation.
 
 use std::fs::{self, DirEntry, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};

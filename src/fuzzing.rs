@@ -85,7 +85,7 @@ fn accepted<T>(outcome: Result<T, impl Display>) -> Option<T> {
     outcome.inspect_err(|error| said(error)).ok()
 }
 
-/// Checks that the JSON of a value parses to a value with the same JSON.
+/// Checks that the JSON of a value stays the same when it is parsed and written again.
 fn settles<T: Serialize + DeserializeOwned>(value: &T) {
     let written = serde_json::to_string(value).unwrap_or_default();
     let again: Option<T> = serde_json::from_str(&written).ok();

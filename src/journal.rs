@@ -18,11 +18,12 @@
 //! publish/…                         statuses and events that the API server does not have yet
 //! ```
 //!
-//! The plugin never syncs a record to disk. After a power loss, the network namespaces are gone. A
-//! DEL then needs the record only to release what delegates keep on disk, such as IPAM leases. The
-//! agent syncs the record after the plugin has answered the runtime ([`Journal::lend`]).
+//! The plugin never syncs a record to disk, so a power loss may destroy the record. But a power
+//! loss also removes the network namespaces. A DEL would then need the record only to release what
+//! delegates keep on disk, such as IPAM leases. The agent syncs the record after the plugin has
+//! answered the runtime ([`Journal::lend`]).
 //!
-//! Only root may write to the directory, because a DEL runs the plugins that the records name.
+//! Only root may write to the directory, because a DEL runs every plugin that a record names.
 
 pub mod adopted;
 pub mod entry;
@@ -104,8 +105,8 @@ impl Journal {
         }
     }
 
-    /// Creates the record of a sandbox that is about to be attached, with the header that lists
-    /// every intended attachment.
+    /// Creates the record of a sandbox that is about to be attached. `header` lists every intended
+    /// attachment.
     ///
     /// # Errors
     /// CNI error code 109 if the journal is not private, or the record cannot be written. The
@@ -265,9 +266,8 @@ impl Journal {
         Ok(self.keys_and_damaged()?.0)
     }
 
-    /// Returns the key of every record that this call can read, and every damaged record that this
-    /// call moved to quarantine or failed to move. Skips a record with an incomplete header, and a
-    /// record that cannot be read because of an I/O error.
+    /// Returns the same keys as [`Journal::keys`], and the damaged records. Skips a record with an
+    /// incomplete header, and a record that cannot be read because of an I/O error.
     ///
     /// # Errors
     /// As [`Journal::keys`].
@@ -357,9 +357,8 @@ impl Journal {
             .map_err(|cause| JournalError::io("cannot be written", there, cause.into()))
     }
 
-    /// Refuses a journal that users other than root can write to, because a DEL runs the plugins
-    /// that the records name. Before the check, sets the mode of the directory to 0700 if the
-    /// directory contains only folders of the journal and other users cannot write to it.
+    /// Refuses a journal that users other than root can write to. Before the check, `close` may set
+    /// the mode of the directory to 0700.
     ///
     /// # Errors
     /// Code 109 with the directory and the reason.
@@ -375,9 +374,9 @@ impl Journal {
     }
 
     /// Removes the access of other users to the directory if the directory contains only folders of
-    /// the journal. If the directory is missing when kubelet mounts it into the agent's pod,
-    /// kubelet creates it with mode 0755. With this mode, other users could run a set-user-ID
-    /// program that a compromised agent puts into `publish`.
+    /// the journal. Kubelet mounts the directory into the agent's pod, and creates it with mode
+    /// 0755 if it is missing. With this mode, other users could run a set-user-ID program that a
+    /// compromised agent puts into `publish`.
     fn close(&self) {
         // If other users can write to the directory, they may already have put files there. This
         // function then changes nothing, and `check_private` refuses the directory.

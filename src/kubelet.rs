@@ -1,8 +1,8 @@
 //! Reads a pod's devices from kubelet's pod-resources API, over gRPC on a unix socket.
 //!
 //! ```text
-//! Get ──Unimplemented, disabled──▶ List ──▶ PodDevices: container by container, in kubelet's order
-//! GetAllocatableResources ─────────▶ the resources that have devices on this node
+//! Get, or List if kubelet lacks Get ──▶ the pod's devices, by container, in kubelet's order
+//! GetAllocatableResources ────────────▶ the resources that have devices on this node
 //! ```
 //!
 //! The API identifies pods by name, not by UID. For a moment after kubelet starts, the API returns

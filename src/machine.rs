@@ -123,7 +123,7 @@ mod simulated {
         static MACHINE: RefCell<Option<Rc<dyn Machine>>> = const { RefCell::new(None) };
     }
 
-    /// Returns the machine that the calling thread runs on, if it is simulated.
+    /// Returns the simulated machine that the calling thread runs on, if there is one.
     pub(crate) fn current() -> Option<Rc<dyn Machine>> {
         MACHINE.with_borrow(Clone::clone)
     }

@@ -205,8 +205,8 @@ impl<'a> Context<'a> {
         Binaries::find(&self.search_path(), config, &self.host.ours)
     }
 
-    /// The [search path](Context::search_path) as the `CNI_PATH` of delegates, which look for their
-    /// IPAM plugins there.
+    /// Returns the [search path](Context::search_path) in the format of `CNI_PATH`. Delegates look
+    /// for their IPAM plugins in these directories.
     pub fn cni_path(&self) -> String {
         let dirs = self.search_path();
         let dirs: Vec<&str> = dirs.iter().filter_map(|dir| dir.to_str()).collect();

@@ -58,8 +58,9 @@ fn write_answer(outcome: &Result<String, Failure>, version: Version) -> ExitCode
     }
 }
 
-/// Runs the verb and writes its answer. Returns a failure without writing it, so the caller must
-/// write the failure. Sets `version` to the CNI version of the request as soon as stdin is parsed.
+/// Runs the verb and writes its result or its failure. Returns a failure only if nothing is written
+/// yet. The caller must then write the failure. Sets `version` to the CNI version of the request as
+/// soon as stdin is parsed.
 fn answer(version: &mut Version) -> Result<ExitCode, Failure> {
     let call = Call::read(|name| std::env::var(name).ok())?;
     if call.verb == Verb::Version {
@@ -96,7 +97,7 @@ fn answer(version: &mut Version) -> Result<ExitCode, Failure> {
     })
 }
 
-/// Reports the figures of a finished call to the agent. `verb` names the call in the metrics.
+/// Sends the agent the figures of a finished call. `verb` names the call in the metrics.
 pub(crate) fn report(
     host: &Host<'_>,
     request: &Request,
@@ -128,13 +129,12 @@ fn depth() -> Result<Depth, DepthError> {
 }
 
 /// Returns the answer of a nested Jackfield, or of a Jackfield with an invalid [`DEPTH_VARIABLE`].
-/// A Jackfield is nested if another Jackfield or one of its delegates called it.
+/// A Jackfield is nested if its caller is another Jackfield or a delegate of another Jackfield.
 ///
 /// A nested ADD always fails, so a nested DEL or GC has nothing to detach and succeeds. If a nested
-/// DEL failed, the outer Jackfield would retry it forever. An invalid value does not come from an
-/// outer Jackfield, which sets a valid number for its delegates. So a DEL with an invalid value
-/// comes from the runtime. This DEL fails, because the runtime would otherwise forget a sandbox
-/// that is still attached.
+/// DEL failed, the outer Jackfield would retry it forever. An outer Jackfield never sets an invalid
+/// [`DEPTH_VARIABLE`]. So a DEL with an invalid value comes from the runtime. This DEL fails,
+/// because the runtime would otherwise forget a sandbox that is still attached.
 fn nested_answer(verb: Verb, error: DepthError) -> Result<String, Failure> {
     match (verb, &error) {
         (Verb::Del | Verb::Gc, DepthError::TooDeep) => Ok(String::new()),
@@ -157,7 +157,7 @@ pub fn forget_locks() {
 /// Runs `act` with the real cluster, processes and kernel, as configured by `config`.
 ///
 /// # Errors
-/// The errors of `act`. Also an error if Jackfield runs as its own delegate, if the value of
+/// Returns the errors of `act`. Also fails if Jackfield runs as its own delegate, if the value of
 /// [`DEPTH_VARIABLE`] is not a number, or if Jackfield cannot find its own executable.
 pub fn with_host<T>(
     config: &NodeConfig,
@@ -252,7 +252,7 @@ fn supported_versions() -> String {
     serde_json::json!({ "cniVersion": version, "supportedVersions": supported }).to_string()
 }
 
-/// Makes a panic write an error document and a line in the log. The runtime's next DEL cleans up.
+/// From now on, a panic writes an error document and a log line. The runtime's next DEL cleans up.
 /// If Jackfield has already answered, the error goes to stderr, and the exit status still matches
 /// the answer.
 fn panic_as_json() {

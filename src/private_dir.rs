@@ -1,4 +1,4 @@
-//! Directories whose content Jackfield trusts: the records of the journal and the locks.
+//! Directories whose content Jackfield trusts, such as those of the journal and the locks.
 
 use std::fs;
 use std::io;
@@ -12,8 +12,8 @@ use crate::regular_file::found;
 /// The mode bits that let a group or others write to a directory.
 const WRITABLE_BY_OTHERS: u32 = 0o022;
 
-/// Accepts a directory that belongs to root or to the user of this process, if no other user can
-/// write to it. Also accepts a missing directory. Refuses other directories, symlinks and files.
+/// Accepts a missing directory. Accepts an existing directory if it belongs to root or to the user
+/// of this process, and if no other user can write to it. Refuses symlinks and files.
 ///
 /// # Errors
 /// `PermissionDenied` with the reason, or the error of the file system.

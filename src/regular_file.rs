@@ -50,8 +50,8 @@ fn read_up_to(file: File, limit: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Opens a regular file for reading. Does not wait for the writer of a FIFO or the holder of a
-/// lease.
+/// Opens a regular file for reading. Does not wait for the writer of a FIFO, or for the end of a
+/// file lease.
 ///
 /// # Errors
 /// `InvalidData` if the file is not regular, or if the path contains a loop of symlinks. Also the
@@ -119,8 +119,8 @@ mod tests {
 
     use super::*;
 
-    /// Returns the message of [`read_untrusted`] for the file that `make` creates, with a limit of
-    /// 8 bytes.
+    /// Calls [`read_untrusted`] for the file that `make` creates. The limit is 8 bytes. Returns the
+    /// text of the error.
     fn refusal(make: impl FnOnce(&Path)) -> String {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("file");

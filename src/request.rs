@@ -5,7 +5,8 @@
 //! stdin ────────────▶ NodeConfig + the keys of one call (prevResult, runtimeConfig, …)
 //! ```
 //!
-//! This module checks all values before a verb runs, in the order of CNI's reference skeleton.
+//! This module checks all values before a verb runs. The order of the checks is that of CNI's
+//! reference skeleton.
 
 pub mod call;
 pub mod deadlines;
@@ -42,8 +43,8 @@ impl Request {
     /// Combines environment and configuration.
     ///
     /// # Errors
-    /// As [`Call::attachment`] and [`NodeConfig::parse`], and code 1 if none of the CNI versions in
-    /// the configuration defines the verb (CNI 1.1.0 §5 Error).
+    /// The errors of [`Request::for_people`]. Also code 1 if no CNI version in the configuration
+    /// defines the verb (CNI 1.1.0 §5 Error).
     pub fn new(call: Call, stdin: RawObject) -> Result<Request, RequestError> {
         let request = Request::for_people(call, stdin)?;
         let (_, highest) = node_config::versions(&request.stdin)?;
@@ -51,8 +52,8 @@ impl Request {
         Ok(request)
     }
 
-    /// Like [`Request::new`], but for a command line, where every verb works with every version of
-    /// the configuration.
+    /// Like [`Request::new`], but accepts every verb with every CNI version. Jackfield's own
+    /// commands call this function.
     ///
     /// # Errors
     /// As [`Call::attachment`] and [`NodeConfig::parse`].
@@ -90,7 +91,7 @@ pub enum RequestError {
 }
 
 impl RequestError {
-    /// Returns the error of parsing stdin.
+    /// Converts a JSON error of stdin to a request error.
     pub fn of_stdin(error: cni::JsonError) -> RequestError {
         match error {
             ambiguous @ cni::JsonError::Ambiguous { .. } => RequestError::Ambiguous(ambiguous),

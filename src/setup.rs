@@ -2,8 +2,7 @@
 //! Multus.
 //!
 //! The *runtime's directory* is the directory from which the container runtime reads CNI
-//! configurations. *Our configuration* is the file in this directory whose first plugin is
-//! Jackfield.
+//! configurations. *Our configuration* is the file there whose first plugin is Jackfield.
 //!
 //! ```text
 //! install ──▶ plan (what the runtime's directory should contain) ──▶ stage, rename ──▶ manifest
@@ -57,7 +56,6 @@ pub fn version() -> semver::Version {
 }
 
 /// Makes a request from a configuration. The request is about the whole node and names no pod.
-/// `uninstall`, `doctor` and the dry run of a takeover from Multus call this function.
 ///
 /// # Errors
 /// When the configuration is invalid.

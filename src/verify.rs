@@ -6,11 +6,11 @@
 //! PodLinks ──observe (waits for DAD)──▶ Observed ─┘
 //! ```
 //!
-//! ADD judges each attachment before it makes the next attachment, since the next attachment, such
-//! as a bond, may enslave the interface and change its addresses. CHECK judges each attachment
-//! again, and accepts such changes. [`judge()`] does no I/O. The [`Weight`] of a finding and the
-//! configured strictness decide whether the finding fails the attachment, becomes an event or is
-//! ignored.
+//! ADD judges each attachment before it makes the next one. A later attachment, such as a bond, may
+//! enslave the interface of an earlier attachment and change the addresses of that interface. CHECK
+//! judges each attachment again, and accepts such changes. [`judge()`] does no I/O. The [`Weight`]
+//! of a finding and the configured strictness decide whether the finding fails the attachment,
+//! becomes an event or is ignored.
 
 mod finding;
 mod function;

@@ -33,8 +33,8 @@ struct Attached {
     pod: PodName,
     /// The digest of the annotation that the attachments match.
     networks: NetworksDigest,
-    /// When the agent learned that the annotation differs from the attachments, and the digest of
-    /// the annotation. `None` if the agent has not seen a difference.
+    /// Set if the annotation differs from the attachments: the time when the agent noticed the
+    /// difference, and the digest of the annotation.
     changed: Option<(Instant, NetworksDigest)>,
 }
 
@@ -119,7 +119,7 @@ impl AttachedSandboxes {
         self.attached.borrow_mut().retain(|_, it| !is_deleted(it));
     }
 
-    /// Adds to an answer the sandboxes whose pods have a changed annotation, and sets in the answer
+    /// Completes an answer with the sandboxes whose pods have a changed annotation. Also sets
     /// whether the agent needs the list of all sandboxes.
     pub(super) fn complete(&self, answer: &mut Answer) {
         answer.wants_sandboxes = !self.is_listed.get();

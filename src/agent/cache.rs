@@ -93,7 +93,7 @@ fn size(object: &ObjectRef, value: &impl Cacheable) -> usize {
     value.length() + object.namespace().len() + object.name().len() + OVERHEAD
 }
 
-/// The objects of one kind that a watch reports.
+/// The objects of one kind, as a watch reports them.
 #[derive(Debug, Default)]
 pub(super) struct ObjectCache<T> {
     held: RefCell<ObjectSet<T>>,
@@ -130,14 +130,14 @@ impl<T: Cacheable> ObjectCache<T> {
         self.held.borrow().is_cut
     }
 
-    /// Whether the watch has listed the objects at least once, or the API server does not serve
-    /// objects of this kind.
+    /// Whether the watch has listed the objects at least once. Also `true` after the API server has
+    /// answered that it does not serve objects of this kind.
     pub(super) fn is_synced(&self) -> bool {
         self.heard.get().is_some()
     }
 
-    /// Returns when the agent last heard about the objects from the API server: a list, an event of
-    /// the watch, or the answer that the API server does not serve objects of this kind.
+    /// Returns when the API server last sent a list, a watch event, or the answer that it does not
+    /// serve objects of this kind.
     pub(super) fn heard(&self) -> Option<Instant> {
         self.heard.get()
     }

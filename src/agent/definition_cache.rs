@@ -1,11 +1,11 @@
-//! The cache of the definitions that pods of this node select, within a memory budget.
+//! The cache of the definitions that pods of this node select. The cache has a memory budget.
 //!
-//! The agent reads a definition when a new pod selects it. It also reads a definition when a
-//! question of the plugin needs it and the cache does not have it. The cache keeps the definition
-//! until the watch reports a change or is lost, or until the budget is exhausted. The agent watches
-//! only the metadata of definitions, from the current resource version on. To begin the watch, the
-//! agent needs only the version of the list, not its objects. So the cost of the watch does not
-//! depend on the number of definitions.
+//! The agent reads a definition when a new pod selects it, or when a question of the plugin needs a
+//! definition that the cache does not have. The cache drops a definition when the watch reports a
+//! change of the definition, when the watch is lost, or when the budget is exhausted. The agent
+//! watches only the metadata of definitions. The watch begins at the current resource version,
+//! without a list of the definitions. So the cost of the watch does not depend on the number of
+//! definitions.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -97,14 +97,14 @@ impl DefinitionCache {
         self.entries.borrow().len()
     }
 
-    /// Whether a watch has ever begun, or the API server has answered that it does not serve
-    /// definitions.
+    /// Whether a watch has ever begun. Also `true` after the API server has answered that it does
+    /// not serve definitions.
     pub(super) fn is_synced(&self) -> bool {
         self.heard.get().is_some()
     }
 
-    /// Returns the time at which a watch last began or reported an event, or the API server last
-    /// answered that it does not serve definitions.
+    /// Returns when the agent last heard about definitions from the API server. The start of a watch
+    /// counts too.
     pub(super) fn heard(&self) -> Option<Instant> {
         self.heard.get()
     }
@@ -116,8 +116,8 @@ impl DefinitionCache {
         Rc::clone(readings.entry(object.clone()).or_default())
     }
 
-    /// Ends a read. Keeps the definition if the read succeeded and the same watch was active during
-    /// the whole read. Does not keep a definition that the watch reported as changed.
+    /// Ends a read. Keeps the definition if the read succeeded, and if the same watch was active
+    /// during the whole read and reported no change of the definition.
     pub(super) fn read(&self, object: &ObjectRef, reading: &Reading) {
         let mut readings = self.readings.borrow_mut();
         if !readings
@@ -146,9 +146,9 @@ impl DefinitionCache {
         self.heard.set(Some(Instant::now()));
     }
 
-    /// Drops a definition, and a pending read of it, after the watch reported that the definition
-    /// changed or was deleted. Keeps a definition that already has the reported `version`, because
-    /// the agent may read a changed definition before the watch reports the change.
+    /// Drops a pending read of a definition, because the watch reported that the definition changed
+    /// or was deleted. Also drops the definition, unless it already has the reported `version`: the
+    /// agent may read a changed definition before the watch reports the change.
     fn changed(&self, object: &ObjectRef, version: &str) {
         self.readings.borrow_mut().remove(object);
         let is_known = self

@@ -37,9 +37,9 @@ impl DeviceUsage {
         self.changed.notify_one();
     }
 
-    /// Reads the numbers again and again, but only after the previous numbers are out of date and a
-    /// metrics page has shown them. If kubelet does not answer, waits only for [`PAUSE`] and for a
-    /// metrics page. Never returns.
+    /// Reads the numbers in a loop and never returns. After each read, waits until the numbers are
+    /// out of date and a metrics page has shown them. If kubelet does not answer, waits only for
+    /// [`PAUSE`] and for a metrics page.
     pub(super) async fn run(self: Rc<Self>, knowledge: Rc<Knowledge>) {
         loop {
             let devices = knowledge.devices().await;

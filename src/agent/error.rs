@@ -62,7 +62,7 @@ pub enum PrivilegeError {
 #[derive(Debug, thiserror::Error)]
 pub enum SocketError {
     /// The directory of the socket cannot be created, or access by other users cannot be removed.
-    #[error("its directory: {0}; mount it writable")]
+    #[error("its directory: {0}; mount the directory writable")]
     Directory(#[source] io::Error),
     /// The directory of the socket is open to other users and contains other files.
     #[error(
@@ -81,13 +81,13 @@ pub enum SocketError {
     #[error("a file that is not a socket has this name; remove the file or name another path")]
     NotSocket,
     /// The agent cannot find out whether another agent listens on the socket.
-    #[error("{0}; remove the socket")]
+    #[error("the agent cannot connect to it: {0}; remove the socket")]
     Peer(io::Error),
     /// Another agent listens on the socket and does not end.
     #[error("another agent listens there; stop that agent first")]
     OtherAgent,
     /// The path cannot be bound.
-    #[error("{0}; name a short path on a local file system")]
+    #[error("cannot be bound: {0}; name another path that is short and on a local file system")]
     Bind(io::Error),
 }
 
@@ -127,7 +127,7 @@ mod tests {
             ),
             (
                 socket(SocketError::Directory(denied())),
-                "socket /run/agent.sock: its directory: permission denied; mount it writable",
+                "socket /run/agent.sock: its directory: permission denied; mount the directory writable",
             ),
             (
                 socket(SocketError::OpenDirectory {
@@ -147,8 +147,8 @@ mod tests {
             ),
             (
                 socket(SocketError::Bind(denied())),
-                "socket /run/agent.sock: permission denied; name a short path on a local file \
-                 system",
+                "socket /run/agent.sock: cannot be bound: permission denied; name another path that \
+                 is short and on a local file system",
             ),
         ] {
             assert_eq!(error.to_string(), line);

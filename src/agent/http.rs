@@ -18,7 +18,7 @@ use super::cache::Cache;
 use super::device_usage::DeviceUsage;
 use super::metrics::{Exposition, Metrics};
 
-/// The limit of concurrent HTTP connections. Plugins use the agent's socket instead.
+/// The limit of concurrent HTTP connections.
 const CONNECTIONS: usize = 8;
 /// The largest header of a request, in bytes.
 const MAX_HEADER: usize = 8 << 10;
@@ -33,8 +33,8 @@ const TAKEN_PAUSE: Duration = Duration::from_secs(1);
 const METRICS: &str = "/metrics";
 const TEXT: &str = "text/plain; charset=utf-8";
 
-/// Binds the address as soon as it is free. Retries after an error. If a bind error ended the
-/// agent, any user of the node could stop the agent by occupying the address.
+/// Binds the address as soon as it is free. Retries after an error, so that no user of the node can
+/// stop the agent by occupying the address.
 async fn listen(address: SocketAddr) -> TcpListener {
     let mut is_logged = false;
     loop {
@@ -66,8 +66,8 @@ impl Pages {
         self.serve_on(listen(address).await).await;
     }
 
-    /// Serves the pages and never returns. At the limit, a new connection replaces the oldest, so
-    /// that a client with many idle connections does not keep other clients out.
+    /// Serves the pages and never returns. If [`CONNECTIONS`] connections are open, a new one
+    /// replaces the oldest. So a client with many idle connections does not keep other clients out.
     async fn serve_on(self, listener: TcpListener) {
         let mut connections: VecDeque<JoinHandle<()>> = VecDeque::new();
         loop {

@@ -24,9 +24,9 @@ use crate::npwg::{Dialect, ObjectRef};
 
 /// The limit of the memory for the definitions in all pending answers, in KiB.
 const ROOM: usize = 1024;
-/// The maximum number of definitions that the agent copies from the cache at the same time. If the
-/// pending answers leave too little of [`ROOM`] for a definition, the agent sends a copy of the
-/// definition in a separate message.
+/// The maximum number of cached definitions that the agent sends in separate messages at the same
+/// time. The agent sends a definition in a separate message if the pending answers leave too little
+/// of [`ROOM`] for it. Each separate message needs a copy of its definition.
 const COPIES: usize = 8;
 /// The default socket of kubelet's pod-resources API, used until a question names a socket.
 const KUBELET: &str = "/var/lib/kubelet/pod-resources/kubelet.sock";
@@ -55,8 +55,7 @@ pub(super) struct Knowledge {
     pub(super) room: Semaphore,
     /// Permits to copy a definition from the cache.
     pub(super) copies: Semaphore,
-    /// One permit: at any time, the agent reads and holds at most one definition that is not in the
-    /// cache.
+    /// The only permit to read and send a definition that is too long for the cache.
     pub(super) turn: Semaphore,
     /// Permits for the memory of a pod that is not in the cache.
     pub(super) pod_turns: Semaphore,
@@ -72,7 +71,7 @@ pub(super) struct Knowledge {
 }
 
 impl Knowledge {
-    /// Creates look-ups in `cache`. For an object outside the cache, they use `connection`.
+    /// Creates the agent's look-ups. They use `connection` for objects that `cache` does not have.
     /// The watches and the publisher wait for `start`; look-ups do not.
     pub(super) fn new(
         node: String,
@@ -249,8 +248,8 @@ impl Knowledge {
         });
     }
 
-    /// Returns the client of kubelet's pod-resources API at a socket. Keeps one client, for the
-    /// socket of the last question.
+    /// Returns a client for kubelet's pod-resources API at `socket`. Keeps only the client for the
+    /// last socket.
     pub(super) fn kubelet(&self, socket: &Path) -> Rc<PodResources> {
         let mut kept = self.kubelet.borrow_mut();
         match &*kept {

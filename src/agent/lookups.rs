@@ -4,8 +4,9 @@
 //! The NetworkAttachmentDefinitions (definitions) in all pending answers share a limited amount of
 //! memory (`ROOM` in `knowledge.rs`). If a definition does not fit, the agent sends it in a
 //! separate message before the answer. A plugin that does not accept separate messages gets an
-//! error. Separate messages need memory too. The agent therefore copies at most `COPIES`
-//! definitions from its cache at the same time, and reads definitions outside its cache one by one.
+//! error. Separate messages need memory too. So the agent copies at most `COPIES` definitions
+//! from its cache at the same time. Of the definitions that are too long for its cache, it reads
+//! only one at a time.
 
 use std::cell::{Cell, RefCell};
 use std::path::Path;
@@ -81,7 +82,7 @@ impl<'a, 's> QuestionLookups<'a, 's> {
         Ok(for_answer(&definition.object, &definition.resource_name))
     }
 
-    /// Reads a definition that is not in the cache and sends it in a separate message.
+    /// Reads a definition that is too long for the cache, and sends it in a separate message.
     async fn read_and_send(&self, object: &ObjectRef) -> Result<Definition, LookupError> {
         let _turn = self.knowledge.turn.acquire().await?;
         // This block drops `text`, so the agent holds only `part` while the plugin reads.

@@ -67,7 +67,7 @@ impl Metrics {
         // 50 µs to 1.6 s.
         let answer_times = Histogram::new(exponential_buckets(0.000_05, 2.0, 16));
         // 0.125 s to 17 minutes. A change of networks usually starts only at the next STATUS. If
-        // it fails, each retry may wait for 5 minutes.
+        // the change fails, each retry may wait for 5 minutes.
         let changes = Histogram::new(exponential_buckets(0.125, 2.0, 14));
         Metrics {
             questions: add(ours, "questions", "Questions that the plugin asked"),
@@ -100,7 +100,7 @@ impl Metrics {
             unrestored: add(
                 ours,
                 "unrestored_devices",
-                "Devices that Jackfield could not restore after a pod was gone, as of the last count; the value is 1",
+                "One series with the value 1 for each device that Jackfield could not restore, as of the last count",
             ),
             devices: add(
                 ours,
@@ -188,7 +188,7 @@ impl Metrics {
             && !figures.networks.is_empty()
             && self.attachments.get() > 0
         {
-            // A DEL that finds no record detaches no network, so it does not change the gauge.
+            // A repeated DEL may have nothing to detach. Such a DEL does not change the gauge.
             self.attachments.dec();
         }
     }

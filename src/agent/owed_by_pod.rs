@@ -15,8 +15,7 @@ use tracing::warn;
 use crate::cluster::owed_writes::OwedWrite;
 use crate::cluster::{OwedWrites, PodName, Publication};
 
-/// The limit of the publications in memory, in bytes. A plugin sends a publication to the agent
-/// only if the plugin cannot write the publication to disk.
+/// The limit of the memory for owed writes that plugins could not write to disk, in bytes.
 const MAX_IN_MEMORY: usize = 4 << 20;
 
 /// The key that sorts files by age. The first field is whether the file is from this boot. The
@@ -38,8 +37,9 @@ pub(super) struct OwedByPod {
 /// The publications in memory leave no room for a further publication.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "the agent already keeps {bytes} of at most {MAX_IN_MEMORY} bytes in memory because plugins \
-     cannot write to {}; make that directory writable for root, and free space there",
+    "the agent keeps owed writes in memory because plugins cannot write to {}, and has no room for \
+     another one ({bytes} of {MAX_IN_MEMORY} bytes are used); make that directory writable for \
+     root, and free space there",
     dir.display()
 )]
 pub(super) struct MemoryFull {
@@ -90,7 +90,9 @@ impl OwedByPod {
             Ok(names) => HashSet::from_iter(names),
             Err(error) => {
                 let dir = self.owed.dir().display();
-                warn!("owed writes: {dir}: {error}; make the directory readable for root");
+                warn!(
+                    "cannot list the owed writes in {dir}: {error}; make the directory readable for root"
+                );
                 return Ok(());
             }
         };

@@ -7,8 +7,7 @@ use std::time::{Duration, Instant};
 /// The first pause after a failure.
 const FIRST: Duration = Duration::from_secs(1);
 
-/// The pause after a failure. A further failure begins a new pause. If the previous pause has
-/// ended, the new pause is twice as long.
+/// The pause after a failure.
 #[derive(Debug, Default)]
 pub(super) struct Pause {
     state: Cell<Option<(Instant, Duration)>>,
@@ -47,11 +46,10 @@ impl Pause {
         !is_asked
     }
 
-    /// Begins the next pause and returns its length. Each pause is twice as long as the previous
-    /// one, up to `longest`. If the previous pause still lasts, the length does not double. The
-    /// pause lasts at least `least`, the time that the API server asks for. Adds a random time of
-    /// up to a quarter of the pause. Nodes that lose the API server at the same moment therefore do
-    /// not all retry at the same moment.
+    /// Begins the next pause and returns its length. If the previous pause has ended, the new pause
+    /// is twice as long, up to `longest`. The pause lasts at least `least`, the time that the API
+    /// server asks for. Adds a random time of up to a quarter of the pause, so that nodes that lose
+    /// the API server together do not all retry together.
     pub(super) fn lengthen(&self, longest: Duration, least: Duration) -> Duration {
         let pause = match self.state.get() {
             None => FIRST,

@@ -42,7 +42,7 @@ pub(super) struct Publisher {
     wake: Notify,
     /// The pause of all writes after the API server failed.
     away: Pause,
-    /// The pauses of single pods: their writes were refused, or their mirror pods are missing.
+    /// The pauses of pods whose writes the API server refused, or whose mirror pods are missing.
     refused: RefCell<BTreeMap<PodName, Pause>>,
 }
 
@@ -62,8 +62,8 @@ impl Publisher {
         self.wake.notify_one();
     }
 
-    /// Ends the pause of all writes, because the API server answers again. A pause that the API
-    /// server asked for continues.
+    /// Reacts to an answer of the API server: ends the pause of all writes, unless the API server
+    /// asked for the pause.
     pub(super) fn api_server_is_back(&self) {
         if self.away.is_set() && self.away.cut_short() {
             self.wake();
@@ -120,7 +120,7 @@ impl Publisher {
                     pod,
                     uid,
                     phase = "publish",
-                    "the pod is gone; the agent drops its owed writes"
+                    "the pod is gone; the agent drops the pod's owed writes"
                 );
             }
             // The mirror pod may appear later. If it never does, the DEL of the pod's last sandbox

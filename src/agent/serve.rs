@@ -41,7 +41,8 @@ const PATIENCE: Duration = Duration::from_secs(600);
 /// Without the pause, the agent could take the processor from the plugin while the runtime waits
 /// for the end of the plugin.
 const LAST_STEPS: Duration = Duration::from_millis(2);
-/// The shortest absence of the agent that causes an event, in seconds. An upgrade takes less time.
+/// The agent creates an event if it was absent for at least this many seconds. An upgrade takes
+/// less time, so it causes no event.
 const LONG_SILENCE: u64 = 60;
 /// The pause after the agent failed to accept a connection.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -108,7 +109,7 @@ impl PluginService {
         loop {
             let next = async {
                 // Wait only once per connection. `doctor` asks many questions over one connection,
-                // and a wait before each question would slow it down.
+                // and a wait before each question would slow `doctor` down.
                 if has_answer && !std::mem::replace(&mut has_waited, true) {
                     stream.readable().await.map_err(FrameError::Io)?;
                     tokio::time::sleep(LAST_STEPS).await;

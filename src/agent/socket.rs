@@ -17,8 +17,8 @@ use crate::regular_file::found;
 const TAKE_OVER: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// The bound socket. Dropping this value removes the file of the socket. If a new agent has
-/// replaced the file, the file stays.
+/// The bound socket. Dropping this value removes the socket's file, unless a new agent has replaced
+/// the file.
 #[derive(Debug)]
 pub(super) struct AgentSocket {
     /// The listener.
@@ -30,11 +30,12 @@ pub(super) struct AgentSocket {
 impl AgentSocket {
     /// Binds `path` with mode 0600, in a directory with mode 0700.
     ///
-    /// If other users have access to the directory, changes its mode to 0700. Fails instead if the
-    /// directory contains files other than the socket, because other programs may need access to
-    /// these files. Replaces the socket of a dead agent. If another agent listens on the socket,
-    /// waits at most [`TAKE_OVER`] for that agent to end. Fails if the file at `path` is not a
-    /// socket.
+    /// An existing directory may be open to other users. `bind` changes the mode of such a directory
+    /// to 0700, but fails if the directory contains a file other than the socket. Other programs may
+    /// need access to that file.
+    ///
+    /// Replaces the socket of a dead agent. If another agent listens on the socket, waits at most
+    /// [`TAKE_OVER`] for that agent to end. Fails if the file at `path` is not a socket.
     ///
     /// # Errors
     /// [`AgentError::Socket`].
@@ -180,7 +181,7 @@ mod tests {
         assert!(!shared.join("agent.sock").exists());
         on_runtime(async { drop(AgentSocket::bind(&empty.join("agent.sock")).await.unwrap()) });
         assert_eq!(mode(&empty), 0o700);
-        // `bind` need not change the mode 0700, so the directory may contain other files.
+        // A directory with mode 0700 may contain other files, because `bind` keeps its mode.
         fs::set_permissions(&shared, fs::Permissions::from_mode(0o700)).unwrap();
         on_runtime(async { drop(AgentSocket::bind(&shared.join("agent.sock")).await.unwrap()) });
     }

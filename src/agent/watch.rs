@@ -27,7 +27,7 @@ use objects::ObjectWatch;
 /// The longest pause after repeated failures. The pause protects an API server that is starting
 /// while the agents of all nodes wait for it.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
-/// The longest pause before a retry for a kind that the API server does not serve.
+/// The longest pause after the API server answers that it does not serve the kind.
 const ABSENT_PAUSE: Duration = Duration::from_secs(10);
 /// The longest pause before the agent reads the credentials again after a refusal.
 const CREDENTIALS_PAUSE: Duration = Duration::from_secs(5);
@@ -52,8 +52,8 @@ pub(super) trait WatchTarget {
     fn none_served(&self);
 }
 
-/// Watches the pods of this node and never returns. After each list or event, ends the pause of the
-/// publisher, because the API server answers again.
+/// Watches the pods of this node and never returns. Each list or event tells the publisher that the
+/// API server answers.
 pub(super) async fn pods(
     knowledge: Rc<Knowledge>,
     publisher: Rc<Publisher>,
@@ -106,7 +106,7 @@ pub(super) async fn definitions(knowledge: Rc<Knowledge>) {
     .await;
 }
 
-/// Watches `objects` and never returns. Counts failures with the label value `metric`.
+/// Watches `objects` and never returns.
 async fn watch(
     knowledge: &Knowledge,
     metric: &'static str,

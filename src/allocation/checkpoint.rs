@@ -1,10 +1,10 @@
 //! kubelet's own record of devices: `kubelet_internal_checkpoint`.
 //!
-//! The file is valid at any time, even while kubelet restarts and its pod-resources API returns
-//! empty lists. kubelet keeps the entries of a deleted pod until it allocates devices again. Each
-//! entry has the UID of its pod, which differs from the UID of a new pod with the same name.
-//! kubelet replaces the file atomically. Jackfield does not verify the checksum, because kubelet
-//! computes it over Go's text form of its structures, which Jackfield cannot reproduce.
+//! The file is valid even while kubelet restarts and the pod-resources API returns empty lists.
+//! kubelet keeps the entries of a deleted pod until it allocates devices again. Each entry has the
+//! UID of its pod, which differs from the UID of a new pod with the same name. kubelet replaces the
+//! file atomically. Jackfield does not verify the checksum: kubelet computes the checksum over Go's
+//! text form of the data, and Jackfield cannot reproduce this form.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
@@ -45,8 +45,8 @@ struct File {
     data: Data,
 }
 
-/// The version of the file is unknown if both keys are missing, or if one key is missing and the
-/// other is `null`. kubelet writes `null` for both keys if no device plugin has ever registered.
+/// Jackfield refuses a file that has neither key, and a file that has only one key with the value
+/// `null`. kubelet writes `null` for both keys if no device plugin has ever registered.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Data {
@@ -81,9 +81,9 @@ impl Checkpoint {
         })
     }
 
-    /// Returns the devices of the pod with the UID `pod`, by resource, in the order in which the
-    /// pod's networks get them: by container, and in numeric order within a container. Containers
-    /// that are not in `order` come last.
+    /// Maps each resource to the devices of the pod with the UID `pod`. Networks get the devices in
+    /// the returned order: container by container, and in numeric order within a container.
+    /// Containers that are not in `order` come last.
     pub fn devices_of(&self, pod: &str, order: &[&str]) -> BTreeMap<String, Vec<String>> {
         let places = order.iter().rev().zip((0..order.len()).rev());
         let places: HashMap<&str, usize> = places.map(|(name, at)| (*name, at)).collect();
@@ -136,7 +136,8 @@ pub(super) fn read<T>(
     })
 }
 
-/// Reads a value that is present but may be `null`. For a missing value, serde's default is `None`.
+/// Returns `Some` for a key that is present, even if its value is `null`. For a missing key, serde
+/// uses the default `None`.
 fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     input: D,
 ) -> Result<Option<T>, D::Error> {

@@ -11,13 +11,14 @@ use crate::cluster::ClaimedDevice;
 /// device that the ADD attached.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AllocatedDevice {
-    /// The identifier that kubelet allocated: a PCI address, a vDPA device, a subfunction, or an
-    /// identifier in the device plugin's own format.
+    /// A PCI address, the name of a vDPA device or of a subfunction, or an identifier in the device
+    /// plugin's own format.
     pub id: String,
-    /// The resource that the device belongs to.
+    /// The resource of the device. If a claimed device has no resource, this is the name of its DRA
+    /// driver.
     pub resource: String,
-    /// The driver that the device was bound to at the ADD; `None` if `id` is in the device plugin's
-    /// own format, because Jackfield cannot find the device by such an identifier.
+    /// The device's driver at the ADD. An `id` in the device plugin's own format names no device in
+    /// sysfs, so the driver is then `None`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub driver: Option<String>,
     /// The source that lists the device for the pod. Records of older releases have `None`.
@@ -35,14 +36,14 @@ pub struct AllocatedDevice {
 pub enum Origin {
     /// The pod's manifest, if a folder of manifests takes the place of the cluster.
     Manifest,
-    /// kubelet's pod-resources API, if kubelet's checkpoint lists no further devices of the same
-    /// resource for the pod.
+    /// kubelet's pod-resources API, which lists all of the pod's devices of this resource.
     PodResources,
-    /// kubelet's checkpoint, if the pod-resources API omits at least one of the pod's devices of
-    /// the same resource.
+    /// kubelet's checkpoint, because the pod-resources API does not list all of the pod's devices
+    /// of this resource.
     Checkpoint,
-    /// kubelet's pod-resources API for a claim, and the driver's ResourceSlice. kubelet's
-    /// `dra_manager_state` lists the claim for this pod.
+    /// A claim of the pod. kubelet's pod-resources API names the device, and kubelet's
+    /// `dra_manager_state` lists the device for this claim. The driver's ResourceSlice contains the
+    /// identifier.
     Dra,
 }
 

@@ -1,5 +1,5 @@
 //! The evidence: what kubelet and the cluster say about a pod's devices at one moment. A verdict
-//! says which devices of one resource the pod has, according to the evidence.
+//! says what the evidence shows about the pod's devices of one resource.
 
 mod claim_devices;
 mod index;
@@ -23,7 +23,7 @@ use crate::kubelet::PodDevices;
 /// All evidence on the devices of one pod.
 pub(super) struct Evidence<'a> {
     sources: &'a Sources<'a>,
-    /// The answer of the pod-resources API about a pod of this name.
+    /// The answer of the pod-resources API about a pod with this pod's name.
     pod_resources: Option<&'a PodDevices>,
     /// kubelet's checkpoint, which has the devices of all pods by UID.
     checkpoint: Result<Checkpoint, CheckpointError>,
@@ -148,9 +148,8 @@ impl<'a> Evidence<'a> {
         Verdict::not_yet(missing)
     }
 
-    /// Returns all devices of the pod by resource, including resources that no definition names. If
-    /// the ResourceSlice of a claim's device names no resource, returns the device under the name
-    /// of its driver.
+    /// Returns the pod's devices by resource, even if no definition names the resource. A claim's
+    /// device without a resource is under its driver's name.
     pub(super) fn everything(&self) -> BTreeMap<String, Supply> {
         let of_plugins = self.own.keys().map(String::as_str);
         let names = of_plugins.chain(self.index.by_resource.keys().copied());
@@ -170,9 +169,8 @@ impl<'a> Evidence<'a> {
         all
     }
 
-    /// Returns a remark if pod-resources names a device of the resource that the checkpoint does
-    /// not list for this pod. Returns `None` if the checkpoint lists no device of the resource for
-    /// this pod.
+    /// Returns a remark if the checkpoint lists devices of the resource for this pod, but not all
+    /// devices that pod-resources names.
     pub(super) fn remark(&self, resource: &str) -> Option<AllocationRemark> {
         let own = self.own.get(resource)?.iter();
         let own: HashSet<Cow<'_, str>> = own.map(|id| canonical(id)).collect();
@@ -204,10 +202,10 @@ impl<'a> Evidence<'a> {
 }
 
 /// The order of the containers, and thus of their devices: sidecars, app containers, containers
-/// that only kubelet names, and init containers that run to completion. These init containers come
-/// last, because kubelet may also give their devices to later containers.
-/// [`Checkpoint::devices_of`] lists a reused device only once, among the devices of the later
-/// container.
+/// that only kubelet names, and init containers that run to completion. kubelet may reuse a device
+/// of such an init container for a later container. [`Checkpoint::devices_of`] lists the device
+/// only once, for the container that comes first in this order. Such init containers come last, so
+/// `devices_of` lists the device for the later container, which still uses the device.
 fn order<'a>(sources: &Sources<'a>, pod_resources: Option<&'a PodDevices>) -> Vec<&'a str> {
     let own = || sources.pod.into_iter().flat_map(|pod| &pod.containers);
     let names: HashSet<&str> = own().map(|it| it.name.as_str()).collect();

@@ -9,8 +9,9 @@ use crate::clock;
 use crate::cluster::{Pod, PodName};
 use crate::kubelet::PodDevices;
 
-/// How long kubelet may take to record an allocation. kubelet records an allocation before it
-/// starts the sandbox, except for pods that already exist when kubelet or the node restarts.
+/// How long kubelet may take to record an allocation. Usually, kubelet writes the record before it
+/// starts the sandbox. For pods that already exist when kubelet or the node restarts, the record may
+/// come later.
 const KUBELET_KNOWS_WITHIN: Duration = Duration::from_secs(2);
 /// The first pause between two requests to kubelet. Each further pause is twice as long, up to
 /// [`LONGEST_PAUSE`].
@@ -25,14 +26,13 @@ pub struct Sources<'a> {
     pub name: Option<&'a PodName>,
     /// The pod in the cluster.
     pub pod: Option<&'a Pod>,
-    /// The answer of kubelet's pod-resources API about a pod with the pod's name; `None` if there
-    /// was no request.
+    /// The answer of kubelet's pod-resources API about a pod of this name; `None` if there was no
+    /// request.
     pub pod_resources: Option<&'a PodDevices>,
     /// The path of kubelet's checkpoint.
     pub checkpoint: &'a Path,
-    /// Whether the pod's annotations may contain the key `deviceID`. The device that this key names
-    /// can be of any resource. If this field is true, [`gather`] therefore finds the pod's devices
-    /// of all resources.
+    /// Whether the pod's annotations may contain the key `deviceID`. If so, [`gather`] finds the
+    /// pod's devices of all resources, because this key can name a device of any resource.
     pub everything: bool,
     /// The time until which `gather` may wait for kubelet.
     pub until: Instant,
@@ -48,14 +48,14 @@ impl Sources<'_> {
     }
 }
 
-/// Finds the pod's devices of `resources`, or of all resources with
-/// [`everything`](Sources::everything).
+/// Finds the pod's devices of `resources`. If [`everything`](Sources::everything) is true, finds the
+/// devices of all resources.
 ///
-/// For the devices that the annotation `jackfield.io/devices` of a manifest lists, `gather` does
-/// not need kubelet. All other devices must be in kubelet's records. `gather` waits for kubelet,
-/// but at most two seconds, in three cases: requested devices are missing or unknown, the
-/// checkpoint is not valid JSON, or devices of the pod's claims are unknown. After each pause,
-/// `again` queries the pod-resources API again.
+/// Devices in the annotation `jackfield.io/devices` of a manifest need no kubelet. All other
+/// devices must be in kubelet's records. `gather` waits for kubelet if the checkpoint lacks
+/// requested devices, if it is not valid JSON, or if devices of the pod's claims are unknown.
+/// `gather` waits at most two seconds. In this time it repeats the query of the pod-resources API
+/// with `again`.
 pub fn gather(
     sources: &Sources<'_>,
     resources: &[&str],

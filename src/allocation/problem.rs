@@ -43,9 +43,10 @@ pub enum AssignError {
     NotOwned {
         /// The device.
         id: String,
-        /// The resource of the definition, if it names one.
+        /// The resource that the definition names.
         resource: Option<String>,
-        /// The pod's devices of that resource, or all devices of the pod.
+        /// The pod's devices of that resource; all devices of the pod if the definition names no
+        /// resource.
         own: Vec<String>,
     },
     /// The pod names this device for two networks.
@@ -54,7 +55,7 @@ pub enum AssignError {
     /// The pod's devices of the resource are unknown.
     #[error("devices of resource {resource}: {cause}")]
     Unknown {
-        /// The resource. If the devices belong to no resource, the name of their driver.
+        /// The resource, or the driver's name for devices without a resource.
         resource: String,
         /// Why the devices are unknown.
         cause: Box<UnknownCause>,
@@ -73,7 +74,7 @@ fn counted(devices: &[String]) -> String {
 
 /// Why the pod's devices of a resource are unknown.
 ///
-/// A `report` is an error line: from the agent, or from Jackfield's own request to kubelet.
+/// A `report` is the error line of a failed request to kubelet or to the API server.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UnknownCause {
     /// The call's deadline passed before Jackfield checked the devices.
@@ -111,8 +112,8 @@ pub enum UnknownCause {
         /// The answer of pod-resources.
         pod_resources: PodResourcesAnswer,
     },
-    /// The request to kubelet failed, or kubelet does not know the pod. So it is unknown whether
-    /// the pod has devices. Contains the report of the failed request.
+    /// A request failed with this report, or kubelet does not know the pod. So it is unknown
+    /// whether the pod has devices.
     #[error(
         "cannot find out whether the pod has any: {}",
         .0.as_deref().unwrap_or("kubelet does not know the pod; look into kubelet's log")
@@ -121,8 +122,7 @@ pub enum UnknownCause {
     /// The pod has claims, but Jackfield did not ask kubelet about them.
     #[error("the pod has resource claims, but Jackfield did not ask kubelet about them")]
     ClaimsNotAsked,
-    /// The request to kubelet failed, or kubelet names no device of the pod's claims. Contains the
-    /// report of the failed request.
+    /// A request failed with this report, or kubelet names no device of the pod's claims.
     #[error(
         "the pod has resource claims, but their devices are unknown: {}",
         .0.as_deref().unwrap_or("kubelet names none; look into kubelet's log")
@@ -130,8 +130,9 @@ pub enum UnknownCause {
     NoClaimedDevice(Option<String>),
     /// No device of the pod's claims belongs to this resource.
     #[error(
-        "none of the devices of the pod's claims ({}{}) has this resource as its attribute \
-         k8s.cni.cncf.io/resourceName; correct the definition's annotation or the driver",
+        "no device of the pod's claims ({}{}) names this resource in its attribute \
+         k8s.cni.cncf.io/resourceName; correct the definition's annotation, or the attribute that \
+         the driver publishes",
         named(.devices.iter().map(|it| format!("{} of driver {}", it.device, it.driver))),
         if *.others > 0 { format!(" and {others} more") } else { String::new() }
     )]
@@ -151,13 +152,13 @@ pub enum UnknownCause {
     NoSlice {
         /// The device.
         device: Box<DynamicDevice>,
-        /// The report about the ResourceSlices, if they could not be read.
+        /// The report of a failed request, if a request failed.
         report: Option<String>,
     },
     /// The ResourceSlice of a claim's device has no identifier for the device.
     #[error(
         "{} has neither attribute k8s.cni.cncf.io/deviceID nor resource.kubernetes.io/pciBusID in \
-         its ResourceSlice; let the driver publish one",
+         its ResourceSlice; let the driver publish one of the two",
         in_pool(.0)
     )]
     NoIdentifier(Box<DynamicDevice>),
@@ -315,8 +316,9 @@ pub enum AllocationRemark {
     Failure(String),
     /// pod-resources names devices that kubelet's checkpoint does not list for the pod's UID.
     #[error(
-        "kubelet's pod-resources names {} of resource {resource} for a pod of this name; \
-         Jackfield uses kubelet's checkpoint {}, which has the pod's UID",
+        "kubelet's pod-resources names {} of resource {resource} for a pod of this name, but \
+         kubelet's checkpoint {} does not list all of them for the pod's UID; Jackfield uses the \
+         checkpoint",
         named(ids), .file.display()
     )]
     OtherPod {

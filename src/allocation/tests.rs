@@ -1,4 +1,4 @@
-//! Tests that Jackfield reads kubelet's records, and assigns devices to networks. Some records are
+//! Tests how Jackfield reads kubelet's records and assigns devices to networks. Some records are
 //! from Kubernetes 1.36, and others are broken.
 
 use super::claims::Claims;

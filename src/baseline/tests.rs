@@ -1,5 +1,3 @@
-//! Repairs of the changes that plugins leave behind.
-
 use super::*;
 use crate::kernel::{VfLinkState, VfRates, VfVlan};
 

@@ -11,7 +11,7 @@ use crate::operation::Failure;
 use crate::request::RequestError;
 use crate::setup::SetupError;
 
-/// Why a command fails. The message is one line, with a remedy if there is one.
+/// Why a command fails. The message is a single line, usually with a remedy.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum CommandError {
     /// The command has printed findings.

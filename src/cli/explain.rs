@@ -1,5 +1,5 @@
-//! `explain`: shows the plan of an ADD. Lists the problems that would make the ADD fail before it
-//! runs the first plugin. Runs no plugin.
+//! `explain`: shows the plan of an ADD, but runs no plugin. Lists the problems that would end the
+//! ADD before its first plugin.
 
 use std::path::Path;
 
@@ -103,7 +103,8 @@ fn notes(prepared: &Prepared) -> Vec<String> {
     events.chain(remarks).collect()
 }
 
-/// Says that the ADD would succeed, why it would fail, or why it would ignore an annotation.
+/// Formats the ADD's expected outcome: success, a failure with its reasons, or an ignored annotation
+/// with its reasons.
 fn verdict(problems: &[String], ignored: &[String]) -> Vec<String> {
     let (heading, reasons) = if !problems.is_empty() {
         ("The ADD would fail:", problems)
@@ -119,7 +120,7 @@ fn verdict(problems: &[String], ignored: &[String]) -> Vec<String> {
     [heading.to_owned()].into_iter().chain(reasons).collect()
 }
 
-/// Lists the values of the plan that verification would compare with the kernel.
+/// Lists the planned values that verification would compare with the kernel.
 fn proofs(attachment: &Attachment) -> impl Iterator<Item = String> {
     let requested = &attachment.requested;
     let ips = requested.ips.iter().map(|ip| format!("address {ip}"));

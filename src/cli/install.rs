@@ -86,19 +86,19 @@ pub(super) struct InstallArgs {
     /// Keep running, and repair the installation when another program damages it
     #[arg(long)]
     watch: bool,
-    /// Replace a newer binary too; this release may not be able to read the newer release's records
+    /// Replace even a newer binary; this release may not be able to read the newer release's records
     #[arg(long)]
     allow_downgrade: bool,
-    /// Take over from Multus, with Multus' configuration, if no pod of this node would fail
+    /// Take over from Multus, with Multus' configuration, unless the ADD of a pod on this node would then fail
     #[arg(long)]
     from_multus: bool,
-    /// List the pods that would fail, and why; change nothing; exit with 1 if a pod would fail
+    /// List the pods whose ADD would fail, and why; change nothing; exit with 1 if there are such pods
     #[arg(long, requires = "from_multus", conflicts_with = "watch")]
     dry_run: bool,
-    /// Take over even if pods would fail, or if jackfield cannot find out whether pods would fail
+    /// Take over even if the ADD of a pod would fail, and even if jackfield cannot find out whether it would
     #[arg(long, requires = "from_multus")]
     force: bool,
-    /// Return the node to Multus; this process keeps running
+    /// Give the node back to Multus and keep running; needs --watch
     #[arg(long, requires_all = ["from_multus", "watch"])]
     back: bool,
     /// File with the configuration of Multus' daemon [default: multus.d/daemon-config.json in --conf-dir]

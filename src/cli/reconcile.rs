@@ -15,8 +15,7 @@ use crate::plan::NetworkPlace;
 use crate::plugin::{self, with_host};
 use crate::request::NodeConfig;
 
-/// The name under which logs and metrics list a change. They list every other call under its CNI
-/// verb.
+/// Logs and metrics show this name for a change. For a call of the runtime, they show the CNI verb.
 const VERB: &str = "RECONCILE";
 
 #[derive(Debug, clap::Args)]
@@ -79,9 +78,8 @@ pub(super) fn reconcile(args: &ReconcileArgs) -> Result<(), CommandError> {
 }
 
 /// Runs `act` for a sandbox. Builds the request from the node configuration `conf` and from the
-/// variables of the sandbox's ADD, which the journal has recorded. Passes each note of the call to
-/// `warn`, and reports the call to the agent. Does nothing if the journal has no record of the
-/// sandbox.
+/// ADD's variables in the journal. Passes each note of the call to `warn`, and reports the call to
+/// the agent. Does nothing if the journal has no record of the sandbox.
 ///
 /// # Errors
 /// The failure of `act` or of [`with_host`], or the reason why the request is invalid.

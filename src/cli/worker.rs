@@ -1,5 +1,5 @@
-//! `retry` and `change`: work on one sandbox. The plugin starts these commands during a call of the
-//! runtime, and does not wait for them.
+//! The commands `retry` and `change`, which work on one sandbox. The plugin starts them during a
+//! call of the runtime, and does not wait for them.
 
 use std::io;
 

@@ -2,8 +2,8 @@
 //!
 //! The question of an ADD waits while no agent listens, for example because the agent is being
 //! upgraded. The questions of other calls do not wait. A publication does not wait either: the
-//! plugin writes the publication to disk and notifies the agent at the end of the call. If a
-//! kubeconfig is configured, the plugin does not wait for an absent agent but uses the API server.
+//! plugin writes the publication to disk and notifies the agent at the end of the call. With a
+//! kubeconfig, no call waits for an absent agent: the plugin then uses the API server.
 
 mod connection;
 mod informant;
@@ -38,7 +38,7 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 /// question.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// The most sandboxes in one message, so that even the longest names fit into the message.
+/// The largest number of sandboxes in one message. This many fit even with the longest names.
 const MOST_SANDBOXES: usize = 1000;
 
 /// A connection to the agent, which [`Agent::opened`] keeps open.
@@ -51,13 +51,13 @@ pub struct Agent {
     owed: OwedWrites,
     api: Option<Api>,
     /// All connections. They stay open until [`Agent::close`] or the end of this process. A
-    /// compromised agent can send descriptors over a connection for [`Purpose::Asking`]. Closing
-    /// the connection would also close descriptors that the plugin has not received. Closing a
-    /// descriptor can block: a socket with SO_LINGER waits for its peer, and the kernel frees the
-    /// blocks of a deleted file one by one. When a process ends, the kernel does not wait for a
-    /// socket with SO_LINGER, but still frees the blocks of the deleted file. So a compromised
-    /// agent can delay the end of a call. Descriptors add no new risk, because the agent can also
-    /// delay a call by not answering.
+    /// compromised agent can send descriptors over a connection for [`Purpose::Asking`]. When the
+    /// plugin closes the connection, the kernel also closes the descriptors in messages that the
+    /// plugin has not read. Closing a descriptor can block: a socket with SO_LINGER waits for its
+    /// peer, and the kernel frees the blocks of a deleted file one by one. When a process ends, the
+    /// kernel does not wait for a socket with SO_LINGER, but still frees the blocks of the deleted
+    /// file. So a compromised agent can delay the end of a call. This is no new risk, because such
+    /// an agent can also delay a call by not answering.
     opened: ManuallyDrop<RefCell<Vec<AgentConnection>>>,
     /// The connection over which the plugin sent its question. Reports at the end of the call use
     /// this connection too.
@@ -137,9 +137,8 @@ impl Agent {
         ClusterError::Agent(self.socket.clone(), source.into())
     }
 
-    /// Returns the API server if one is configured and `error` means that the agent is absent: it
-    /// does not listen, or closed the connection without an answer. The rest of the call then
-    /// publishes to the API server.
+    /// If `error` means that the agent is absent, returns the API server of the configured
+    /// kubeconfig and sets `agent_is_away`. Returns [`None`] without a kubeconfig.
     fn stand_in(&self, error: &ClusterError) -> Option<&Api> {
         let api = self.api.as_ref().filter(|_| error.is_of_absent_agent())?;
         self.agent_is_away.set(true);

@@ -1,7 +1,7 @@
-//! Every network that an ADD may need, with its configuration from a definition, from disk (NPWG
-//! 1.3 §3.4.1) or from `delegates` in the node configuration. For a network without a usable
-//! configuration, the catalog keeps the error. The error matters only if the pod is attached to
-//! that network.
+//! The catalog lists every network that an ADD may need. A network's configuration comes from a
+//! definition, from disk (NPWG 1.3 §3.4.1), or from `delegates` in the node configuration. For a
+//! network without a usable configuration, the catalog keeps the error. The error matters only if
+//! the ADD has to attach the pod to that network.
 
 use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
@@ -15,8 +15,8 @@ use crate::diagnostic::Problem;
 use crate::npwg::{Definition, ObjectRef, RESOURCE_NAME_ANNOTATION};
 use crate::request::{ClusterNetwork, NodeConfig};
 
-/// The most definitions that the catalog reads. The limit bounds the time of an ADD, because the
-/// catalog may have to search `confDir` for each definition.
+/// The maximum number of definitions that the catalog reads. For each definition without a
+/// configuration, the catalog searches `confDir`. So the limit bounds the time of an ADD.
 const MAX_DEFINITIONS: usize = 256;
 
 /// The longest name of a resource, in bytes.
@@ -31,7 +31,8 @@ pub struct Network {
     pub resource: Option<String>,
     /// The text of the configuration.
     pub text: String,
-    /// The definition, file or entry of `delegates` that has the configuration, for messages.
+    /// Where the configuration comes from, for messages: the definition, the file, or the entry of
+    /// `delegates`.
     pub origin: String,
 }
 
@@ -131,7 +132,7 @@ impl Catalog {
         }
     }
 
-    /// Returns the resources of the networks in the node configuration and of the `selected`
+    /// Returns the resources of the cluster network, the default networks and the `selected`
     /// networks, without duplicates. Ignores all other definitions in the answer.
     pub fn resources(&self, selected: &[ObjectRef]) -> Vec<&str> {
         let selected: HashSet<&ObjectRef> = selected.iter().collect();
@@ -200,9 +201,9 @@ impl Finder<'_> {
             Some((object, found))
         });
         match (defined, self.on_disk(name)?) {
-            // Without a file, or if the definition has no configuration, use the definition.
-            // `self.defined` then takes the configuration from disk if the definition has none, and
-            // adds the definition's resource, which a file cannot name.
+            // If there is no file, use the definition. If the definition has no configuration, use
+            // both: `self.defined` takes the configuration from disk and the resource from the
+            // definition.
             (Some((object, definition)), on_disk)
                 if on_disk.is_none() || definition.config.is_none() =>
             {

@@ -7,9 +7,9 @@ use super::question::LONGEST_LINE;
 use crate::bounded;
 use crate::npwg::ObjectRef;
 
-/// The most pods in a census.
+/// The maximum number of pods in a census.
 pub const MOST_PODS: usize = 4096;
-/// The most definitions in a census.
+/// The maximum number of definitions in a census.
 pub const MOST_DEFINITIONS: usize = 20_000;
 
 /// The names of a node's pods and of the cluster's definitions.
@@ -22,9 +22,8 @@ pub struct Census {
     /// The node.
     #[serde(deserialize_with = "bounded::text::<_, LONGEST_LINE>")]
     pub node: String,
-    /// True if the agent has listed its node's pods and the definitions since it started, and if
-    /// every list request for this census succeeded. If false, names may be missing. Has no meaning
-    /// if the census does not come from an agent.
+    /// If false, names may be missing, because the agent has not been able to list all pods and
+    /// definitions. Only an agent sets this field.
     pub listed: bool,
     /// Why the agent could not list the definitions for this census, in one line.
     pub unreachable: Option<String>,

@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The most addresses of one interface that the API server accepts.
+/// The API server accepts at most this many addresses for one interface.
 pub const MAX_IPS: usize = 16;
-/// The longest name of an interface that the API server accepts, in bytes.
+/// The longest interface name that the API server accepts, in bytes.
 const MAX_INTERFACE: usize = 256;
 /// The longest hardware address that the API server accepts, in bytes.
 const MAX_HARDWARE_ADDRESS: usize = 128;
@@ -28,7 +28,7 @@ pub struct ClaimedDevice {
 pub struct ClaimStatus {
     /// The name of the claim, which is in the pod's namespace.
     pub claim: String,
-    /// Every device of the claim that has an interface in the pod.
+    /// The claim's devices with an interface in the pod.
     pub devices: Vec<DeviceStatus>,
 }
 
@@ -84,8 +84,8 @@ impl NetworkData {
 }
 
 impl ClaimStatus {
-    /// Groups devices by claim. A device without [`NetworkData`] gets no entry in the status of its
-    /// claim. So a [`ClaimStatus`] may have no devices.
+    /// Groups devices by claim, and returns one status for each claim. A device without
+    /// [`NetworkData`] gets no entry in this status, so the status may have no devices.
     pub fn group(
         devices: impl IntoIterator<Item = (ClaimedDevice, Option<NetworkData>)>,
     ) -> Vec<ClaimStatus> {

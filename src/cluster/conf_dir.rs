@@ -28,9 +28,9 @@ pub struct OnDisk {
     pub text: String,
 }
 
-/// Finds the configuration with the given `name`. Searches the lists first, and then the single
-/// configurations, each in the order of the file names. Skips files that cannot be read or are not
-/// JSON.
+/// Finds the configuration with the given `name`. Searches first the lists and then the single
+/// configurations, each in the order of their file names. Skips files that cannot be read or are
+/// not JSON.
 ///
 /// # Errors
 /// When the directory exists and cannot be read.
@@ -76,6 +76,7 @@ pub fn read(path: &Path) -> Result<OnDisk, ConfDirError> {
 /// `loadOnlyInlinedPlugins` to true (CNI 1.1.0 §1). The folder is in the same directory as the list
 /// and has the network's name. Each `.conf` file in the folder contains a plugin.
 ///
+/// A configuration is a list or a single plugin:
 /// - A configuration without `type` is a list.
 /// - A configuration with both `type` and `plugins` is a list if its file has the ending of a list.
 ///   This function then removes `type`.
@@ -84,9 +85,9 @@ pub fn read(path: &Path) -> Result<OnDisk, ConfDirError> {
 /// A list without a valid `name` or with an invalid `plugins` stays unchanged too.
 ///
 /// # Errors
-/// When the folder exists but cannot be read, or when a `.conf` file in it cannot be read or is not
-/// a plugin's configuration. This function does not skip such a file, because the network would
-/// behave differently without the plugin.
+/// When the folder exists but cannot be read. Also when one of its `.conf` files cannot be read or
+/// is not a plugin's configuration. This function does not skip such a file, because the network
+/// would behave differently without the plugin.
 pub fn with_sibling_plugins(found: OnDisk) -> Result<OnDisk, ConfDirError> {
     // The caller parses a broken list again and reports the error.
     let Ok(mut list) = RawObject::parse_configuration(found.text.as_bytes()) else {
@@ -124,8 +125,8 @@ pub fn with_sibling_plugins(found: OnDisk) -> Result<OnDisk, ConfDirError> {
     })
 }
 
-/// Reads the auxiliary chain `name` (key `auxiliaryCNIChainName`): the plugins in the folder
-/// `dir/name`, which run for every pod. Returns the plugins as one list in the CNI version
+/// Reads the auxiliary chain `name` (key `auxiliaryCNIChainName`) from the folder `dir/name`. The
+/// plugins of this chain run for every pod. Returns them as one list with `cniVersion` set to
 /// `version`; `None` when the folder is missing or has no plugins.
 ///
 /// # Errors

@@ -1,5 +1,5 @@
-//! The plugin asks the cluster about a pod. This module decides whether the answer needs the
-//! devices that kubelet allocated to the pod, and asks kubelet for these devices.
+//! Decides whether an answer needs the devices that kubelet allocated to the pod. Asks kubelet for
+//! these devices.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -8,12 +8,12 @@ use super::{Answer, Question};
 use crate::kubelet;
 use crate::npwg::ObjectRef;
 
-/// Returns the resources of the networks that the question or the pod's annotations name. Skips
-/// resources whose devices the pod's manifest lists. Returns `None` if the answer needs nothing
-/// from kubelet, as for most pods.
+/// Returns the resource names of the networks that the question and the pod's annotations select.
+/// Skips a resource if the pod's manifest lists devices for it. Returns `None` if the answer needs
+/// nothing from kubelet, as for most pods.
 ///
-/// An annotation may also name a device with the key `deviceID`. The device can be of any resource.
-/// In this case, if the manifest lists no devices, returns `Some`, even without any resource.
+/// The list is empty if the answer needs kubelet only for the key `deviceID`: the annotations
+/// mention this key, and the manifest lists no devices. The key can name a device of any resource.
 pub(super) fn wanted<'a>(question: &Question, answer: &'a Answer) -> Option<Vec<&'a str>> {
     let pod = answer.pod.as_ref()?;
     let annotations = question.annotations.as_ref().unwrap_or(&pod.annotations);
@@ -31,9 +31,10 @@ pub(super) fn wanted<'a>(question: &Question, answer: &'a Answer) -> Option<Vec<
     (names_one || !resources.is_empty()).then(|| resources.into_iter().collect())
 }
 
-/// Makes a pod with many containers fit into the limits of an answer: drops the requests for
-/// resources that [`wanted`] does not return. Drops nothing if an annotation may name a device,
-/// because any container may have that device. Returns whether the pod fits.
+/// Shortens a pod that exceeds a limit of an answer: keeps only the requests for the resources that
+/// [`wanted`] returns, and only the containers with such requests. Drops nothing if an annotation
+/// may name a device, because any container may have that device. Returns whether the pod fits into
+/// the answer.
 pub(super) fn fit_containers(question: &Question, answer: &mut Answer) -> bool {
     if fits(answer) {
         return true;

@@ -82,7 +82,7 @@ pub enum AgentProblem {
     #[error("nothing listens there")]
     NoListener,
     /// The file is not a socket.
-    #[error("it is not a socket")]
+    #[error("this path is not a socket")]
     NotSocket,
     /// The agent closed the connection before it answered.
     #[error("it closed the connection without an answer")]
@@ -94,7 +94,7 @@ pub enum AgentProblem {
     #[error("{0}")]
     Io(#[source] io::Error),
     /// This user, who is not root, listens on the socket.
-    #[error("user {0} listens on it, not root")]
+    #[error("user {0} listens there instead of root")]
     Untrusted(u32),
     /// A message cannot be sent or read.
     #[error("{}", .0.words())]

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::SandboxNetworks;
 use crate::bounded;
 
-/// The name of a verb, a phase or a check, which another release may have defined.
+/// The name of a verb, a phase or a check.
 type Word = Cow<'static, str>;
 
 /// One call.
@@ -37,15 +37,15 @@ pub struct Figures {
     pub took: u64,
     /// The time that each phase took.
     pub phases: Vec<PhaseFigure>,
-    /// The outcome for each network whose plugins the call ran. If the plan of an ADD has problems,
+    /// The outcome for each network on which the call acted. If the plan of an ADD has problems,
     /// the list contains only the network of the first problem.
     pub networks: Vec<NetworkFigure>,
-    /// Every call of a plugin.
+    /// Every call of a delegate.
     pub plugins: Vec<PluginFigure>,
     /// The size of the journal; `None` if the call did not count the records.
     pub on_record: Option<OnRecord>,
-    /// The report about the sandbox of a successful ADD, DEL or change of networks; `None` for any
-    /// other call.
+    /// The sandbox after a successful ADD, a successful change of networks, or any DEL; `None` for
+    /// other calls. The agent uses this field to update its list of attached sandboxes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<SandboxNetworks>,
     /// How many seconds the agent was absent before it answered this call. Only the first call that
@@ -88,7 +88,7 @@ pub struct NetworkFigure {
     pub done: bool,
 }
 
-/// One call of one plugin.
+/// One call of a delegate.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PluginFigure {
     /// The plugin's type, which is the name of its program.
@@ -110,7 +110,7 @@ pub struct Examination {
     pub checks: Vec<CheckFigure>,
 }
 
-/// The maximum number of checks in one report.
+/// The maximum number of checks in an [`Examination`].
 const MOST_CHECKS: usize = 64;
 
 /// The findings of one check.

@@ -19,8 +19,7 @@ use super::manifests::Manifests;
 use super::{Answer, Census, Cluster, ClusterError, Pod, PodName, Publication, Question};
 use crate::npwg::{Definition, IpamClaim, ManifestError, ObjectRef};
 
-/// The annotation of a pod that lists the pod's devices by resource. In a cluster, kubelet
-/// allocates these devices.
+/// The annotation with a pod's devices, by resource. In a cluster, kubelet allocates the devices.
 const DEVICES: &str = "jackfield.io/devices";
 const DEFINITION: &str = "NetworkAttachmentDefinition";
 const CLAIM: &str = "IPAMClaim";
@@ -38,7 +37,7 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// Creates a cluster from the folder `path`. Reads nothing yet.
+    /// Uses the folder `path` in place of a cluster. Reads nothing yet.
     pub fn new(path: PathBuf) -> Folder {
         Folder {
             path,

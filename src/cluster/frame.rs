@@ -4,10 +4,10 @@
 //! 'J' 'F' │ version, 2 bytes │ length, 4 bytes │ JSON of that length      (big-endian)
 //! ```
 //!
-//! The version covers both the frame and the meaning of the messages. The version changes only when
-//! a release makes a change that older releases would misinterpret. A release ignores keys that it
-//! does not know, and missing keys have defaults. So a plugin and an agent from neighbouring
-//! releases work together while a node is upgraded.
+//! The version covers both the frame and the meaning of the messages. A release raises the version
+//! only if older releases would misinterpret its messages. A release ignores keys that it does not
+//! know, and missing keys have defaults. So a plugin and an agent from neighbouring releases work
+//! together while a node is upgraded.
 
 mod error;
 
@@ -31,11 +31,11 @@ pub const VERSION: u16 = 1;
 /// The size of the header before the JSON, in bytes.
 pub const HEADER: usize = 8;
 /// The largest message to the agent, in bytes. A question may contain a pod's two network
-/// annotations. Kubernetes limits all annotations of a pod to 256 KiB, so they fit into a message
-/// even if JSON escaping doubles their length.
+/// annotations. Kubernetes limits the annotations of a pod to 256 KiB in total, so both annotations
+/// fit into a message even if JSON escaping doubles their length.
 pub const MAX_TO_AGENT: usize = 1 << 20;
-/// The largest message from the agent, in bytes. Has room for a few definitions, even if each is as
-/// large as etcd allows and escaping makes it longer.
+/// The largest message from the agent, in bytes. Has room for a few definitions of the largest size
+/// that etcd allows, even if escaping makes them longer.
 pub const MAX_FROM_AGENT: usize = 16 << 20;
 
 /// How many bytes the frame of a definition needs in addition to the configuration.

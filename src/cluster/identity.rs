@@ -1,6 +1,6 @@
 //! Decides whether a pod of the cluster is the pod that the runtime names.
 
-/// The annotation with the source from which kubelet read the pod: `api` for the API server, and
+/// The annotation in which kubelet names the source of the pod: `api` for the API server, and
 /// `file` or `http` for a static pod.
 const SOURCE: &str = "kubernetes.io/config.source";
 /// A mirror pod's annotation with the UID of its static pod.
@@ -41,8 +41,8 @@ impl Identity {
     }
 }
 
-/// Whether the annotations in `kubelets` mark the pod with this `uid` as static. Kubelet writes
-/// these annotations, and the runtime passes them to Jackfield. Callers must not pass the
+/// Whether the pod with this `uid` is static according to the annotations in `kubelets`. Kubelet
+/// writes these annotations, and the runtime passes them to Jackfield. Callers must not pass the
 /// annotations of an object in the API: users can set them, so they do not prove that a pod is
 /// static.
 pub fn is_static(uid: Option<&str>, kubelets: &BTreeMap<String, String>) -> bool {

@@ -9,9 +9,9 @@ use super::frame::FrameError;
 use super::manifests::ManifestFileError;
 use crate::npwg::{ManifestError, ObjectRef, ObjectRefError};
 
-/// A definition or a claim in an [`Answer`](super::Answer), or the reason why the object cannot be
-/// used, in one line. The reason is text, because the agent that answers may be from another
-/// release, which may have other reasons.
+/// A definition or a claim in an [`Answer`](super::Answer). The error says in one line why the
+/// object cannot be used. The error is text, because an agent of another release may send errors
+/// that this release does not know.
 pub type LookupResult<T> = Result<T, String>;
 
 /// Why a definition or a claim cannot be used.
@@ -71,8 +71,7 @@ pub enum Place {
     Folder {
         /// The folder's path.
         path: PathBuf,
-        /// The first manifest in the folder that cannot be read, if any. That manifest may contain
-        /// the missing object.
+        /// The first unreadable manifest, if any. That manifest may contain the missing object.
         broken: Option<Arc<ManifestFileError>>,
     },
 }

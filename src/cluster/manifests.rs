@@ -67,7 +67,7 @@ pub enum DocumentError {
     /// expanded.
     #[error("{}", first_line(.0))]
     Yaml(#[from] serde_norway::Error),
-    /// The metadata of an object of this kind, or a field of the metadata, has the wrong type.
+    /// An object's metadata, or a field in it, has the wrong type. The string is the object's kind.
     #[error("{0}: metadata: {1}")]
     Metadata(String, #[source] serde_json::Error),
 }
@@ -168,8 +168,8 @@ impl Manifests {
     }
 }
 
-/// Splits a file into its documents. A line that consists of `---`, or begins with `---` and white
-/// space, begins a new document, even inside a quoted text.
+/// Splits a file into its documents. A new document begins at each line that is `---`, or that
+/// starts with `---` and white space. Such a line counts even inside a quoted text.
 fn documents(text: &str) -> Vec<&str> {
     let mut starts = vec![0];
     let mut offset = 0;
@@ -197,9 +197,9 @@ fn is_blank(document: &str) -> bool {
     })
 }
 
-/// Reads a YAML document, or one or more JSON objects in sequence. As in kubectl, the ending of the
-/// file name does not matter. If a JSON object after the first is broken, returns the objects
-/// before it and then the error.
+/// Reads one YAML document or a sequence of JSON objects. As in kubectl, the ending of the file
+/// name does not matter. If a JSON object after the first is broken, returns the objects before it
+/// and then the error.
 fn read_document(document: &str) -> Vec<Result<Value, DocumentError>> {
     let content = document.strip_prefix("---").unwrap_or(document);
     if content.trim_start().starts_with('{') {

@@ -1,9 +1,9 @@
 //! Owed writes: publications on disk that the API server does not have yet. They survive the end of
 //! the plugin and of the agent, and any outage of the API server.
 //!
-//! The plugin writes each publication to a file, atomically. The agent publishes it and removes the
-//! file. The files are not synced to disk, because every pod gets a new sandbox and a new status
-//! after a power loss.
+//! The plugin writes each publication to a file, atomically. The agent sends the publication to the
+//! API server and then removes the file. The files are not synced to disk, because every pod gets a
+//! new sandbox and a new status after a power loss.
 
 use std::cmp::Ordering;
 use std::fs;
@@ -24,17 +24,17 @@ use crate::regular_file::{self, found};
 /// The format of the files. This release does not touch files in a different format.
 const FORM: u32 = 1;
 const SUFFIX: &str = ".json";
-/// The length of a period, in seconds. Equal events about a pod in one period count as one event.
+/// The length of a period, in seconds. Equal events of one period count as one event.
 const PERIOD: u64 = 600;
 const UNREADABLE: &str = ".unreadable";
 /// The largest file that is read, in bytes. The publication of a real pod is smaller.
 pub const MAX_FILE: u64 = 1 << 20;
-/// The maximum number of directory entries that [`OwedWrites::survey`] or a search for a pod's
-/// files examines.
+/// The maximum number of directory entries that [`OwedWrites::survey`] examines. A search for a
+/// pod's files has the same limit.
 const MOST_ENTRIES: usize = 4096;
 /// The maximum number of owed writes and unreadable files that a survey returns.
 const MOST_SURVEYED: usize = 256;
-/// The maximum number of earlier publications that a new publication replaces.
+/// The maximum number of earlier publications that [`OwedWrites::keep`] merges into a new one.
 const MOST_REPLACED: usize = 16;
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -76,8 +76,8 @@ impl OwedWrite {
         age(self).cmp(&age(other))
     }
 
-    /// Returns the period in which the plugin wrote the file, according to the time since boot in
-    /// the file's name. The period does not depend on when the agent publishes the write.
+    /// Returns the period in which the plugin wrote the file. Takes the time from the file's name.
+    /// The period does not depend on when the agent publishes the write.
     pub fn period(&self) -> String {
         let seconds = self.file.split('.').next();
         let seconds = seconds.and_then(|seconds| seconds.parse().ok());
@@ -179,8 +179,9 @@ impl OwedWrites {
         kept
     }
 
-    /// Returns at most [`MOST_REPLACED`] owed writes of a pod that are older than the file `name`,
-    /// oldest first. Skips files that cannot be read. The agent renames such files (`put_aside`).
+    /// Returns up to [`MOST_REPLACED`] owed writes for `pod` that are older than the file `name`.
+    /// The oldest write comes first. Skips files that cannot be read. The agent renames such files
+    /// (`put_aside`).
     fn earlier(&self, name: &str, of_pod: &str, pod: &PodName) -> Vec<OwedWrite> {
         let entries = self.entries().into_iter().flatten();
         let names = entries
@@ -288,8 +289,8 @@ impl OwedWrites {
         }))
     }
 
-    /// Renames a file that cannot be read, so that the agent does not read it again. Returns the
-    /// new path.
+    /// Renames a file that cannot be read, so that the agent does not try again. Returns the new
+    /// path.
     ///
     /// # Errors
     /// When the file cannot be renamed.
@@ -310,8 +311,8 @@ fn writer(name: &str) -> Option<u32> {
     begin.rsplit_once('-')?.1.parse().ok()
 }
 
-/// Returns the suffix of the file names of a pod's owed writes. Two pods may have the same suffix,
-/// because it contains only a checksum of the pod's name and UID.
+/// Returns how the file names of a pod's writes end. Two pods may have the same ending, because it
+/// contains only a checksum of the pod's name and UID.
 fn ending(pod: &PodName) -> String {
     let uid = pod.uid.as_deref().unwrap_or_default();
     let sum = crc32fast::hash(format!("{pod} {uid}").as_bytes());
@@ -321,8 +322,8 @@ fn ending(pod: &PodName) -> String {
 fn write(path: &Path, text: &[u8]) -> io::Result<()> {
     fs::OpenOptions::new()
         .write(true)
-        // Fails if the file exists: the agent can also write to this directory, and must not
-        // redirect the plugin with a symlink.
+        // Refuses an existing path. The agent can also write to this directory, and could redirect
+        // the plugin with a symlink.
         .create_new(true)
         .mode(0o600)
         .open(path)?

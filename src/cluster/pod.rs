@@ -67,9 +67,9 @@ impl PodAnnotations {
         NetworksDigest::of(self.networks.as_deref().unwrap_or_default())
     }
 
-    /// Returns the annotations for a question, with a space in place of each control character,
-    /// which would take up to six bytes in JSON. A valid annotation contains control characters
-    /// only as white space, so it still selects the same networks.
+    /// Returns the annotations for a question. Replaces each control character with a space,
+    /// because a control character takes up to six bytes in JSON. A valid annotation contains
+    /// control characters only as white space, so it still selects the same networks.
     pub fn to_ask_about(&self) -> PodAnnotations {
         let spaced = |text: &String| text.replace(|it: char| it < ' ', " ");
         PodAnnotations {
@@ -111,7 +111,8 @@ impl PodAnnotations {
             .collect()
     }
 
-    /// Whether the annotations may contain the key `deviceID`.
+    /// Whether an annotation contains the text `deviceID`, ignoring case. Does not check whether
+    /// the text is a key.
     pub fn may_name_devices(&self) -> bool {
         let texts = [&self.networks, &self.default_network];
         let mut texts = texts.into_iter().flatten();
@@ -139,9 +140,9 @@ pub struct Pod {
     pub uid: Option<String>,
     /// The annotations that select networks.
     pub annotations: PodAnnotations,
-    /// The devices in the annotation `jackfield.io/devices` of a manifest, by resource name. They
-    /// replace kubelet's allocation. The plugin does not read this field from an agent's answer,
-    /// because kubelet allocates the devices of a pod in a cluster.
+    /// The devices in the annotation `jackfield.io/devices` of a manifest, by resource name. With a
+    /// folder of manifests, they replace kubelet's allocation. In a cluster, kubelet allocates the
+    /// devices, so the plugin does not read this field from an agent's answer.
     #[serde(skip_deserializing)]
     pub devices: BTreeMap<String, Vec<String>>,
     /// The containers that request extended resources, init containers first.
@@ -151,10 +152,10 @@ pub struct Pod {
     pub has_claims: bool,
 }
 
-/// The most requests for devices, and the most containers, of a pod in an answer. A request is for
-/// one resource in one container. The plugin drops the excess when it reads an answer. The agent
-/// drops requests that the pod's networks do not need, and refuses the pod if there are still too
-/// many.
+/// How many requests for devices and how many containers a pod may have in an answer. A request is
+/// for one resource in one container. If a pod exceeds a limit, the agent drops the requests that
+/// the pod's networks do not need. If the pod still exceeds a limit, the agent refuses the question.
+/// The plugin does not rely on the agent: it drops any excess when it reads an answer.
 pub(super) const MOST_REQUESTS: usize = 256;
 pub(super) const MOST_CONTAINERS: usize = 256;
 /// The longest name of a container or a resource, and the longest UID of a pod, in bytes.

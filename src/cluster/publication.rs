@@ -9,13 +9,12 @@ use super::pod::PodName;
 use super::{ApiError, ClaimStatus};
 use crate::npwg::StatusEntry;
 
-/// The most events in one publication. The number is enough for a pod with many networks, and
-/// limits the load on the API server.
+/// The maximum number of events in one publication. It limits the load on the API server.
 pub const MAX_EVENTS: usize = 32;
 /// The longest message of an event, in bytes. The API of events allows 1 KiB.
 pub const MAX_MESSAGE: usize = 1000;
 /// The largest network-status, in bytes. All annotations of a pod together may have 256 KiB, and
-/// other annotations need room too. `deploy/admission.yaml` refuses a larger status.
+/// other annotations need room too. `deploy/admission.yaml` sets the same limit.
 pub const MAX_STATUS: usize = 192 * 1024;
 
 /// The maximum number of claims in one publication, and of devices in one claim. Each network of a
@@ -23,8 +22,8 @@ pub const MAX_STATUS: usize = 192 * 1024;
 /// others.
 pub const MAX_CLAIMS: usize = 128;
 
-/// The network-status and events of a pod, and the status of its ResourceClaims, within
-/// [`MAX_EVENTS`], [`MAX_MESSAGE`], [`MAX_STATUS`] and [`MAX_CLAIMS`].
+/// One publication about a pod. [`MAX_EVENTS`], [`MAX_MESSAGE`], [`MAX_STATUS`] and [`MAX_CLAIMS`]
+/// limit its size.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(from = "Unbounded")]
 pub struct Publication {
@@ -80,9 +79,8 @@ impl Publication {
         }
     }
 
-    /// Sets the status of the pod's claims. Each [`ClaimStatus`] replaces what the pod's earlier
-    /// publications wrote to that claim. Other claims of the pod stay as they are. Drops claims and
-    /// devices beyond [`MAX_CLAIMS`].
+    /// Sets the status of the pod's claims. The agent replaces the pod's entries in each of these
+    /// claims, and does not change other claims. Drops claims and devices beyond [`MAX_CLAIMS`].
     #[must_use]
     pub fn with_claims(mut self, mut claims: Vec<ClaimStatus>) -> Publication {
         claims.truncate(MAX_CLAIMS);
@@ -119,8 +117,8 @@ impl Publication {
     }
 
     /// Merges an `earlier` publication for the same pod into this publication. Adds the earlier
-    /// events. For the pod and for each claim, keeps the status of this publication, or the earlier
-    /// status if this publication has none.
+    /// events. If this publication has no status for the pod or for a claim, takes that status from
+    /// `earlier`.
     #[must_use]
     pub fn after(self, earlier: Publication) -> Publication {
         let newer: HashSet<&Event> = self.events.iter().collect();

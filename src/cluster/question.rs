@@ -12,9 +12,8 @@ use crate::bounded;
 use crate::kubelet::PodDevices;
 use crate::npwg::{Definition, Dialect, IpamClaim, ObjectRef};
 
-/// The plugin's question to the cluster. An ADD asks at most one question. The ADD repeats the
-/// question only while it waits for the agent or for the pod's devices. The default question asks
-/// for no object.
+/// The plugin's question to the cluster. An ADD asks at most one question, but may repeat it while
+/// waiting for the agent or for the pod's devices. The default question asks for no object.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Question {
@@ -22,19 +21,18 @@ pub struct Question {
     pub pod: Option<PodName>,
     /// The pod's annotations, if the runtime passes them.
     pub annotations: Option<PodAnnotations>,
-    /// Whether the annotations that the runtime passes mark the pod as static. A static pod may run
-    /// before its mirror pod exists, and even without an API server.
+    /// Whether the pod is static, according to the annotations from the runtime. A static pod may
+    /// run before its mirror pod exists, and even without an API server.
     pub is_static: bool,
     /// Definitions that the administrator's configuration names.
     pub networks: Vec<ObjectRef>,
-    /// The namespace of a definition that the annotation
-    /// [`DEFAULT_NETWORK_ANNOTATION`](crate::npwg::DEFAULT_NETWORK_ANNOTATION) names without a
-    /// namespace.
+    /// The namespace of the definition in
+    /// [`DEFAULT_NETWORK_ANNOTATION`](crate::npwg::DEFAULT_NETWORK_ANNOTATION), if the annotation
+    /// does not name a namespace.
     pub multus_namespace: String,
     /// The version of NPWG by which Jackfield reads the annotations.
     pub dialect: Dialect,
-    /// Kubelet's socket (`podResourcesSocket`), for pods whose networks use devices; `None` if the
-    /// call does not need the devices.
+    /// Kubelet's socket (`podResourcesSocket`); `None` if the call does not need the pod's devices.
     pub kubelet: Option<PathBuf>,
     /// Whether the answer must list the sandboxes whose attachments do not match the current
     /// `networks` annotation of their pod.
@@ -55,7 +53,7 @@ pub struct Answer {
     /// Every definition that the annotations or the question name, in no particular order.
     #[serde(deserialize_with = "looked_up")]
     pub definitions: Vec<(ObjectRef, LookupResult<Definition>)>,
-    /// The claims that the annotations name, each with its name.
+    /// Every claim that the annotations name, in no particular order.
     #[serde(deserialize_with = "looked_up")]
     pub claims: Vec<(String, LookupResult<IpamClaim>)>,
     /// The pod's devices according to kubelet. `None` if neither the agent nor the plugin asked
@@ -100,10 +98,8 @@ impl Answer {
             .map(|(_, found)| found)
     }
 
-    /// Returns whether the network with this label is known. A label of the form `namespace/name`
-    /// is the name of a definition, and the network is known if the answer contains a usable
-    /// definition of that name. Any other label belongs to a network without a definition, which
-    /// counts as known.
+    /// Returns whether a network is known. A network of the form `namespace/name` is known if the
+    /// answer contains a usable definition of this name. Any other network counts as known.
     pub fn knows(&self, network: &str) -> bool {
         match network.parse() {
             Ok(object) => matches!(self.definition(&object), Some(Ok(_))),

@@ -1,5 +1,5 @@
-//! The plugin reports each attached sandbox to the agent, with the digest of the `networks`
-//! annotation that the attachments match. The agent compares this digest with the current
+//! The plugin reports each attached sandbox to the agent. The report says, as a digest, which
+//! `networks` annotation the attachments match. The agent compares this digest with the current
 //! annotation of the pod. With `dynamicAttachment`, STATUS asks the agent for the sandboxes of pods
 //! with a changed annotation.
 
@@ -16,7 +16,7 @@ pub struct SandboxNetworks {
     pub container: ContainerId,
     /// `CNI_IFNAME`.
     pub ifname: InterfaceName,
-    /// The pod. `None` in a report that the sandbox is not attached, and in an answer of the agent.
+    /// The pod. `None` in an answer of the agent, and in a report from [`SandboxNetworks::gone`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pod: Option<PodName>,
     /// In a report, the digest of the annotation that the attachments match. In an answer of the

@@ -8,8 +8,8 @@ use super::json::excerpt;
 
 /// The pairs of `CNI_ARGS` in their order: `K=V;K=V` (CNI 1.1.0 §2 "Parameters").
 ///
-/// Jackfield passes the pairs on in the same order. No code may depend on the order, because
-/// containerd changes the order with each call.
+/// Jackfield passes the pairs on in the same order. But Jackfield must not depend on the order of
+/// the keys, because containerd changes it with each call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CniArgs {
     pairs: Vec<(Box<str>, Box<str>)>,
@@ -20,7 +20,7 @@ impl CniArgs {
     ///
     /// # Errors
     ///
-    /// [`ArgsError`] with the first pair that has no `=` or an empty key.
+    /// [`ArgsError`] with the first pair that lacks the `=` or the key.
     pub fn parse(text: &str) -> Result<Self, ArgsError> {
         let mut args = Self::default();
         for pair in text.split(';').filter(|pair| !pair.is_empty()) {

@@ -78,7 +78,7 @@ codes! {
         "A delegate failed; the error's `details` contain the delegate's code",
         "follow the delegate's message";
     SELECTION = 101, "invalid selection",
-        "The networks annotation of the pod is invalid or contradicts itself, it requests a name or address that is in use, or the container is attached already",
+        "The networks annotation of the pod is invalid, contradicts itself, or requests a name or address that is in use. Or the container is attached already",
         "correct the annotation of the pod; if the container is attached already, send a DEL first";
     NETWORK = 102, "network not usable",
         "A definition is missing or unreadable, its configuration is invalid, or one of its plugins is not installed",
@@ -87,7 +87,7 @@ codes! {
         "The pod requests a capability that no plugin of the network declares",
         "declare the capability in the definition; for `ips` and `mac`, you can set `undeclared` to `args` in the node configuration instead";
     DEVICES = 104, "devices",
-        "The pod has too few devices, its devices are unknown or in use, or a network would take a device or interface that the node itself needs",
+        "The pod's devices are too few, unknown, unfit for the network or in use, or still have the previous pod's MAC, GUID or VLAN. Or a network would take a device or interface that the node itself needs",
         "compare the pod's resource requests with the `resourceName` of its networks, and check the device or interface that the message names";
     VERIFICATION = 105, "verification failed",
         "The kernel does not show what the pod requested or what the delegate reported",
@@ -99,10 +99,10 @@ codes! {
         "The cluster does not have the pod, the pod's UID differs from the UID that the runtime passed, or Jackfield cannot read from the API server or the folder of manifests",
         "check the agent, the API server or the folder of manifests";
     RESTRICTED = 108, "restricted",
-        "`namespaceIsolation` or `policy` does not allow this network or this use of the network, or `dynamicAttachment` does not allow changes of running pods",
+        "`namespaceIsolation` or `policy` does not allow this network or this use of the network. Or `dynamicAttachment` does not allow changes of running pods",
         "create the definition in the pod's namespace, extend `policy`, or set `dynamicAttachment` to `true`";
     JOURNAL = 109, "journal",
-        "Jackfield cannot read or write the journal, which records what is attached, or a CHECK finds no usable record",
+        "Jackfield cannot read or write the journal, or a CHECK finds no usable record in it. The journal records what is attached",
         "check the directory that `journalDir` names";
 }
 

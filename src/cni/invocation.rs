@@ -140,8 +140,8 @@ pub enum InvocationError {
     PrevResult(#[from] ResultError),
 }
 
-/// Keys that Jackfield drops from a plugin's object. Each of these keys is meant for the runtime,
-/// or may be set only by a runtime.
+/// Keys that Jackfield drops from a plugin's object. Jackfield itself reads or sets all of these
+/// keys except the last.
 const RUNTIME_KEYS: [&str; 7] = [
     "cniVersion",
     "name",
@@ -161,8 +161,8 @@ impl PluginConfig {
     ///
     /// # Errors
     ///
-    /// [`InvocationError`] when the pod has `cni-args` but the configuration's `args` or `args.cni`
-    /// is not an object, or when the previous result cannot be converted.
+    /// [`InvocationError`] when [`Self::check_args`] refuses the pod's `cni-args`, or when the
+    /// previous result cannot be converted.
     pub fn request(&self, invocation: &Invocation<'_>) -> Result<String, InvocationError> {
         let body = self.body();
         let prev_result = invocation

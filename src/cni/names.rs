@@ -1,4 +1,4 @@
-//! The names in a call. The parser of each type refuses an invalid name.
+//! Types for the names in a call. Their parsers refuse invalid names.
 
 use std::fmt;
 use std::str::FromStr;
@@ -78,8 +78,8 @@ name! {
     /// The runtime's ID of a sandbox: `CNI_CONTAINERID` (CNI 1.1.0 §2 "Parameters").
     ///
     /// The ID begins with a letter or digit and contains no slash, so it is safe as a part of a
-    /// file name. An ID may be too long for a file name, because the specification does not limit
-    /// the length.
+    /// file name. But an ID may be too long for a file name, because the specification does not
+    /// limit its length.
     ContainerId, "container ID", plain
 }
 

@@ -13,14 +13,15 @@ use super::version::{Version, VersionError};
 /// Real chains have fewer than ten. The limit bounds the number of processes of one call.
 pub const MAX_PLUGINS: usize = 64;
 
-/// How large a configuration may be, in bytes. By default, etcd stores no object of this size.
+/// How large a configuration may be, in bytes. The configuration in a definition is smaller,
+/// because etcd by default stores at most 1.5 MiB per object.
 pub const MAX_BYTES: usize = 2 * 1024 * 1024;
 
 /// A network configuration: a list of plugins (CNI 1.1.0 §1 "Configuration format"), or a single
 /// plugin. CNI 1.0.0 removed the single plugin, but definitions still use it (NPWG 1.3 §3.2.1).
 ///
-/// A `NetworkConfig` keeps its original text. Jackfield detaches a pod with the configuration that
-/// attached the pod, even if the definition has changed since (CNI 1.1.0 §3 "should not change
+/// A `NetworkConfig` keeps its original text. To detach a pod, Jackfield uses the configuration
+/// that attached the pod, even if the definition has changed since (CNI 1.1.0 §3 "should not change
 /// between add and delete").
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NetworkConfig {

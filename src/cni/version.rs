@@ -61,8 +61,8 @@ impl Version {
     }
 
     /// Returns the highest version that both a configuration and Jackfield support (CNI 1.1.0 §1
-    /// "Version considerations"). A configuration that names no version, or only empty ones, has
-    /// version 0.1.0.
+    /// "Version considerations"). A configuration that names no version has version 0.1.0. An empty
+    /// string is no version.
     ///
     /// # Errors
     ///

@@ -29,8 +29,8 @@ impl Binaries {
         self.0.iter().flatten()
     }
 
-    /// Lists the plugins without a binary: for each plugin, its position in the chain, from 0, and
-    /// the error.
+    /// Returns an error for each plugin without a usable binary. The number is the plugin's
+    /// position in the chain, from 0.
     pub fn missing(&self) -> impl Iterator<Item = (usize, &FindError)> {
         let places = self.0.iter().enumerate();
         places.filter_map(|(place, binary)| Some((place, binary.as_ref().err()?)))

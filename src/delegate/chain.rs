@@ -52,7 +52,7 @@ enum Scope<'a> {
     Network(Option<&'a [ValidAttachment]>),
 }
 
-/// The keys of plugin configurations that name an interface of the node.
+/// The keys with which a plugin's configuration names an interface of the node.
 const INTERFACE_KEYS: [&str; 3] = ["master", "device", "bridge"];
 
 /// A plugin and its position in the chain, from 0.
@@ -87,8 +87,8 @@ impl<'c> Chain<'c> {
     ///
     /// # Errors
     ///
-    /// The error of the first plugin whose binary is missing, or else of the first plugin that
-    /// fails. The caller rolls back with [`Self::del`].
+    /// If binaries are missing, returns the error of the first plugin without a binary. Otherwise,
+    /// returns the error of the first plugin that fails. The caller rolls back with [`Self::del`].
     pub fn add(
         &self,
         exec: &dyn DelegateExec,
@@ -145,8 +145,8 @@ impl<'c> Chain<'c> {
     ///
     /// # Errors
     ///
-    /// The error of the first plugin that fails. If the configuration allows CHECK and `result` is
-    /// `None`, the first plugin fails with [`DelegateError::NoResult`].
+    /// The error of the first plugin that fails. If the configuration allows CHECK but `result` is
+    /// `None`, calls no plugin and returns [`DelegateError::NoResult`] as the first plugin's error.
     pub fn check(
         &self,
         exec: &dyn DelegateExec,
@@ -183,8 +183,8 @@ impl<'c> Chain<'c> {
         Ok(Ran::All)
     }
 
-    /// Checks in order whether each plugin is ready for an ADD. Stops at the first plugin that is
-    /// not ready.
+    /// Asks one plugin after the other whether it is ready for an ADD. Stops at the first plugin
+    /// that is not ready.
     ///
     /// # Errors
     ///

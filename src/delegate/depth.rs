@@ -4,9 +4,9 @@ use std::ffi::OsStr;
 
 use thiserror::Error;
 
-/// The highest depth at which a Jackfield runs. A Jackfield that the runtime calls has depth 1. So
-/// with the limit 1, a Jackfield refuses to run if another Jackfield called it, directly or through
-/// a delegate.
+/// The highest [`Depth`] at which Jackfield runs. If the runtime calls Jackfield, the depth is 1.
+/// If this outer Jackfield, or one of its delegates, calls an inner Jackfield, the inner one has
+/// depth 2 and refuses to run.
 ///
 /// The outer Jackfield holds the lock of the sandbox until its delegates are done. An inner
 /// Jackfield would wait for that lock until its own deadline.
@@ -20,8 +20,8 @@ pub const DEPTH_VARIABLE: &str = "JACKFIELD_DEPTH";
 /// this Jackfield.
 ///
 /// [`find`](super::find) refuses a configuration that names Jackfield itself as a delegate. The
-/// depth detects the remaining cycles. Such a cycle goes through another plugin that delegates, or
-/// through a copy of the Jackfield binary.
+/// depth detects other cycles: through another plugin that delegates, or through a copy of the
+/// Jackfield binary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Depth(u32);
 

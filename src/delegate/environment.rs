@@ -12,16 +12,15 @@ const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/s
 
 /// The part of the environment that all delegates share.
 ///
-/// Delegates inherit only the variables that [`shared`] lists. If a delegate inherited containerd's
-/// `LD_LIBRARY_PATH`, it would load containerd's libraries. Delegates must not get the runtime's
-/// credentials either.
+/// Delegates inherit only the variables that [`shared`] lists. With containerd's `LD_LIBRARY_PATH`,
+/// a delegate would load containerd's libraries. Other variables may contain the runtime's
+/// credentials.
 #[derive(Debug)]
 pub(super) struct Environment(Vec<(OsString, OsString)>);
 
 impl Environment {
-    /// Selects the variables that delegates inherit from `vars`, the environment of this process.
-    /// Adds `PATH` if it is missing. Adds [`DEPTH_VARIABLE`] with the number of Jackfield processes
-    /// above the delegates (`depth`).
+    /// Selects the variables for delegates. `vars` is the environment of this process. Adds `PATH`
+    /// if it is missing. Adds [`DEPTH_VARIABLE`] with the value of `depth`.
     pub(super) fn new(vars: impl Iterator<Item = (OsString, OsString)>, depth: Depth) -> Self {
         let mut inherited: Vec<_> = vars
             .filter(|(name, _)| name.to_str().is_some_and(shared))
@@ -35,8 +34,8 @@ impl Environment {
 
     /// Returns the command for one call: CNI 1.1.0 §2 "Parameters".
     ///
-    /// The program is an absolute path. For a bare name, the standard library would search the new
-    /// `PATH`, and would call `fork` instead of `posix_spawn`.
+    /// The program is an absolute path. For a bare name, the standard library would search the
+    /// delegate's `PATH`, and would call `fork` instead of `posix_spawn`.
     pub(super) fn command(&self, call: &DelegateCall<'_>) -> Command {
         let mut command = Command::new(call.binary.path());
         command
@@ -55,9 +54,7 @@ impl Environment {
     }
 }
 
-/// Whether delegates inherit a variable. They inherit the search path, the home directory, the
-/// variables for language, time zone and tracing, and every `CNI_` variable that is not a parameter
-/// of the call.
+/// Whether delegates inherit a variable.
 fn shared(name: &str) -> bool {
     match name {
         // These variables are the parameters of the runtime's call of Jackfield.

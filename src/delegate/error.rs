@@ -72,20 +72,22 @@ pub enum DelegateError {
     #[error("{0}")]
     Refused(#[source] cni::Error),
     /// The plugin failed with this exit status and without an error document. The line is the last
-    /// line on stderr. If stderr is blank, it is the last line on stdout.
+    /// line on stderr, or on stdout if stderr is blank.
     #[error("exit status {0} without a CNI error on stdout{1}; check the plugin's log")]
     Failed(i32, LastLine),
     /// The plugin exited with status 0, but wrote no result.
-    #[error("exit status 0 and no result on stdout{0}; the plugin must print one, at least {{}}")]
+    #[error(
+        "exit status 0 and no result on stdout{0}; the plugin must print a result, at least {{}}"
+    )]
     Silent(LastLine),
-    /// The output is not JSON, or is incomplete. The line is the last line on stdout. If stdout is
-    /// blank, it is the last line on stderr.
-    #[error("stdout is not JSON{0}; the plugin must print its result there and nothing else")]
+    /// The output is not JSON, or is incomplete. The line is the last line on stdout, or on stderr
+    /// if stdout is blank.
+    #[error("stdout is not JSON{0}; the plugin must print only its result to stdout")]
     NotJson(LastLine),
     /// The plugin printed several documents.
     #[error("more than one JSON document on stdout; the plugin must print its result once")]
     Twice,
-    /// The output is JSON, but not a valid result, or a list in the result is too long.
+    /// The output is JSON, but Jackfield cannot use it as a result.
     #[error("{0}")]
     Result(#[from] ResultError),
     /// The kernel discarded the exit status.
@@ -97,9 +99,7 @@ pub enum DelegateError {
 }
 
 impl DelegateError {
-    /// Returns the plugin's error document, if the plugin wrote one. Jackfield's own error takes
-    /// its code from the plugin only for code 11 of an ADD, CHECK or STATUS, and for codes 50 and
-    /// 51 of a STATUS (CNI 1.1.0 §2 "STATUS", §5 "Error").
+    /// Returns the plugin's error document, if the plugin wrote one.
     #[must_use]
     pub fn delegate_error(&self) -> Option<&cni::Error> {
         match self {
@@ -108,9 +108,8 @@ impl DelegateError {
         }
     }
 
-    /// Returns what the plugin wrote about its failure: the error document, or the last line of the
-    /// output if the plugin exited with an error and wrote no error document. Returns `None` for
-    /// all other failures.
+    /// Returns what the plugin wrote about its failure: the error document of [`Self::Refused`], or
+    /// the last line of [`Self::Failed`]. Returns `None` for all other failures.
     pub(super) fn plugin_text(&self) -> Option<String> {
         match self {
             Self::Refused(error) => Some(error.to_string()),

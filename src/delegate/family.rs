@@ -12,9 +12,9 @@ const MOST_DESCENDANTS: usize = 1024;
 /// A delegate's process group, and the delegate's descendants, which may have left the group.
 ///
 /// A signal to the group does not reach a child that called `setsid`. Such a child could continue
-/// to change a pod after the pod's ADD has failed. The search for such children must precede the
-/// first signal, because it finds a child only while the child's parent lives. The search misses a
-/// child whose parent ended earlier.
+/// to change a pod after the pod's ADD has failed. [`Self::add_descendants`] finds such a child
+/// only while the child's parent lives. A signal may end the parent, so the caller must add the
+/// descendants before the first signal.
 pub(super) struct ProcessFamily {
     leader: Pid,
     descendants: Vec<OwnedFd>,

@@ -29,7 +29,7 @@ const KILL_GRACE: Duration = Duration::from_secs(1);
 /// still write the rest, for example if the delegate is a wrapper script that pipes its output
 /// through `tee`.
 pub(super) const ORPHAN_GRACE: Duration = Duration::from_millis(250);
-/// The interval between checks whether a process has exited, on a kernel without pidfds.
+/// On a kernel without pidfds, Jackfield checks at this interval whether a process has exited.
 const TICK: Duration = Duration::from_millis(1);
 
 /// How a process ended, and what it wrote.
@@ -58,8 +58,8 @@ pub(super) enum Ending {
     Hung,
     /// Jackfield sent SIGKILL, but the process did not end, since it hangs in the kernel.
     Unkillable,
-    /// The kernel discarded the exit status, since Jackfield ignores SIGCHLD. Jackfield inherits
-    /// this setting if its parent process ignores SIGCHLD.
+    /// The kernel discarded the exit status. It does so if Jackfield's parent process ignores
+    /// SIGCHLD, because Jackfield inherits this setting.
     Lost,
 }
 
@@ -83,16 +83,16 @@ struct RunningProcess<'a> {
 /// If the process has ended with an incomplete answer, but one of its children still has the output
 /// open, this function waits up to [`ORPHAN_GRACE`] for the rest of the answer.
 ///
-/// After a failure, this function kills the rest of the process group, unless the kernel may have
-/// given the group's ID to a new process ([`Ending::Lost`]). After a success, it does not kill
-/// children, since a plugin may have started a daemon.
+/// After a failure, this function kills the rest of the process group. [`Ending::Lost`] is an
+/// exception, because a new process may already have the group's ID. After a success, this function
+/// does not kill children, since a plugin may have started a daemon.
 ///
 /// The command must not use `pre_exec`, `uid`, `gid` or `groups`. Each of them makes the standard
 /// library use `fork` instead of the cheaper `posix_spawn`.
 ///
 /// # Errors
 ///
-/// The kernel's error if it cannot start the process. An [`Ending`] reports every later failure.
+/// The kernel's error if the process cannot be started. An [`Ending`] reports every later failure.
 pub(super) fn run(
     verb: Verb,
     mut command: Command,

@@ -33,8 +33,8 @@ pub struct Processes {
 }
 
 impl Processes {
-    /// Selects the variables that delegates inherit from this process' environment. `depth` tells
-    /// the delegates how many Jackfield processes are above them.
+    /// Selects the variables that delegates inherit from this process' environment. Delegates get
+    /// `depth` in the variable [`DEPTH_VARIABLE`](super::DEPTH_VARIABLE).
     #[must_use]
     pub fn new(depth: Depth) -> Self {
         Self {

@@ -18,8 +18,8 @@ const REMEDIES: [(&[&str], &str); 17] = [
     ),
     (
         &["tx_rate", "invalid argument"],
-        "the driver of the device does not accept the rates, so bring the physical function up, \
-         and either drop min_tx_rate or lower both rates",
+        "the driver of the device does not accept the rates: bring the physical function up if it \
+         is down; otherwise drop min_tx_rate or lower both rates",
     ),
     (
         &["spoofchk", "not supported"],
@@ -37,7 +37,7 @@ const REMEDIES: [(&[&str], &str); 17] = [
     (
         &["restore original", "mac address"],
         "the driver refused the original MAC address of the virtual function, so rebind the \
-         function with /sys/bus/pci/drivers/*/unbind and bind; Jackfield retries",
+         function through unbind and bind in /sys/bus/pci/drivers/*; Jackfield retries",
     ),
     (
         &["mac address", "cannot assign requested address"],
@@ -47,16 +47,16 @@ const REMEDIES: [(&[&str], &str); 17] = [
     (&["mac address", "permission denied"], UNTRUSTED),
     (
         &["pci address", "already allocated"],
-        "the plugin's own file /var/lib/cni/sriov/pci/ADDRESS assigns the device to the network \
-         namespace of another pod: wait until that pod ends, or remove the file if no pod has \
-         that namespace",
+        "the plugin's own file /var/lib/cni/sriov/pci/ADDRESS assigns the device to another network \
+         namespace: wait until the pod with that namespace ends, or remove the file if there is no \
+         such pod",
     ),
     (&["pci addr is required"], NO_DEVICE),
     (&["deviceid is required"], NO_DEVICE),
     (
         &["failed to get vf information"],
         "the device must be a virtual function whose physical function has an interface on the host; \
-         run jackfield devices to see both",
+         run jackfield devices to see all functions and their interfaces",
     ),
     (
         &["interface name or a dpdk driver"],

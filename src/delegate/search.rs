@@ -62,8 +62,8 @@ impl Ours {
 ///
 /// # Errors
 ///
-/// [`FindError`] when the file is missing, is not executable, or is Jackfield itself, or when every
-/// user can write the file or its directory.
+/// [`FindError`] when the file is missing, is not executable, or is Jackfield itself.
+/// [`FindError::Exposed`] when every user can write the file or its directory.
 pub fn find(dirs: &[PathBuf], plugin: &PluginType, ours: &Ours) -> Result<Binary, FindError> {
     let mut not_executable = None;
     for dir in dirs.iter().filter(|dir| dir.is_absolute()) {
@@ -121,8 +121,8 @@ pub enum FindError {
         /// The searched directories.
         dirs: String,
     },
-    /// The directories contain files of that name, but none is executable. The variant contains the
-    /// path of the first file.
+    /// The directories contain files with the plugin's name, but none is executable. The variant
+    /// contains the path of the first file.
     #[error("{0} is not executable; reinstall the plugin or `chmod 755` it")]
     NotExecutable(PathBuf),
     /// The binary is Jackfield.

@@ -85,7 +85,7 @@ fn writes_back(result: &CniResult) {
     assert_eq!(recorded.as_ref(), Some(result));
 }
 
-/// Parses the node configuration from stdin, with the keys that the runtime adds.
+/// Parses the object on stdin: the node configuration, and the keys that the runtime adds.
 pub(super) fn node_config(bytes: &[u8]) -> Option<()> {
     let object = accepted(RawObject::parse_stdin(bytes))?;
     accepted(ValidAttachment::read_list(&object));

@@ -1,6 +1,7 @@
-//! Fuzz targets for files that another program or a previous release may have written, or that a
-//! failing disk may have damaged: files of the journal, Multus' cache, files of kubelet, the
-//! runtime's CNI configuration directory, device-info files, and the PCI ID database.
+//! Fuzz targets for files on the node: files of the journal, Multus' cache, files of kubelet, the
+//! runtime's CNI configuration directory, device-info files, and the PCI ID database. Another
+//! program or a previous release may have written such a file, or a failing disk may have damaged
+//! it.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -83,8 +83,9 @@ pub(super) fn objects(bytes: &[u8]) -> Option<()> {
         Err(LookupError::Invalid(error)) => said(&error),
         Err(_) => {}
     }
-    // The agent passes a long definition to the plugin without parsing its configuration. If the
-    // plugin can read this definition, the definition must equal the one that `from_json` returned.
+    // The agent passes a definition with a long configuration to the plugin without parsing that
+    // configuration. If the plugin can read this definition, the definition must equal the one that
+    // `from_json` returned.
     if let Ok(unread) = Unread::of(bytes)
         && let Ok(text) = serde_json::to_string(&unread)
         && let Ok(passed_on) = serde_json::from_str::<Definition>(&text)

@@ -40,8 +40,8 @@ pub(super) fn pod_resources(bytes: &[u8]) -> Option<()> {
     Some(())
 }
 
-/// Reads a part of an answer of rtnetlink. Checks that default routes stay the same when the
-/// journal writes and reads them.
+/// Reads a piece of an rtnetlink answer. Checks that default routes stay the same when the journal
+/// writes and reads them.
 pub(super) fn netlink(bytes: &[u8]) -> Option<()> {
     let answers = crate::kernel::default_routes_in(bytes).into_iter();
     for routes in answers.filter_map(accepted) {

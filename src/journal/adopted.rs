@@ -4,8 +4,8 @@
 //! record before it detaches the sandbox. If the DEL fails or is killed, the record allows
 //! Jackfield to retry the DEL.
 //!
-//! A DEL does not change the cache of Multus, so a marker shows that a sandbox in the cache was
-//! adopted. Without the marker, another DEL for the same sandbox would adopt the sandbox again.
+//! The cache of Multus still contains the sandbox after the DEL. A marker keeps another DEL from
+//! adopting the sandbox again.
 //!
 //! ```text
 //! adopted/<container>@<ifname>      this sandbox was adopted from the cache of Multus

@@ -1,5 +1,5 @@
-//! Resources that only one sandbox may have: a PCI device of the node, and a hardware address or a
-//! GUID on a layer-2 segment.
+//! Resources that only one sandbox may have. A PCI device is exclusive on the node. A hardware
+//! address or a GUID is exclusive on its layer-2 segment.
 //!
 //! ```text
 //! exclusive/device-0000:01:10.0                   ─▶ the file name of the holder's record
@@ -193,7 +193,7 @@ impl Journal {
         Ok(holder.is_some_and(|name| name == Path::new(&key.file_name())))
     }
 
-    /// Returns the sandbox that holds `what`, if it is a sandbox other than `key`.
+    /// Returns the sandbox other than `key` that holds `what`, if there is one.
     ///
     /// # Errors
     /// Code 109 if the link cannot be read, or if an I/O error prevents reading the holder's

@@ -44,8 +44,9 @@ impl Journal {
         self.put(FOLDER, &key.file_name(), &failed)
     }
 
-    /// Whether Jackfield may now try to apply the annotation with the digest `networks`. False
-    /// after a failed change with the same digest or the default digest, until the retry is due.
+    /// Whether Jackfield may now try to apply the annotation with the digest `networks`. After a
+    /// failed change with this digest or the default digest, Jackfield must wait until the retry is
+    /// due.
     pub fn may_change(&self, key: &Key, networks: &NetworksDigest) -> bool {
         let failed = self.failed_change(key);
         let unknown = NetworksDigest::default();

@@ -1,5 +1,5 @@
-//! Lists, reads and replaces the files of the journal. If a symbolic link is in the place of a
-//! file, these functions do not read or write the file that the link names.
+//! Lists, reads and replaces the files of the journal. If a file is a symbolic link, these
+//! functions do not follow it.
 
 use std::fs::{DirEntry, File, OpenOptions};
 use std::io;

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::cni::{ContainerId, InterfaceName};
 
-/// The container and the interface, by which the runtime identifies an attachment (CNI 1.1.0 §3).
-/// The journal has one record for each key.
+/// The container and the interface in a call of the runtime (CNI 1.1.0 §3). The journal has one
+/// record for each key.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Key {
     /// `CNI_CONTAINERID`.
@@ -24,7 +24,7 @@ impl Key {
 }
 
 /// Returns a container ID as part of a file name. Truncates a long ID, and appends a checksum of
-/// the whole ID, which distinguishes IDs with the same beginning.
+/// the whole ID, so that IDs with the same beginning get different file names.
 pub(super) fn short(container: &ContainerId) -> Cow<'_, str> {
     const LONGEST: usize = 200;
     let container = container.as_str();

@@ -5,9 +5,9 @@
 //! the middle of an ADD, its delegate becomes an orphan that still holds the lock, and the next DEL
 //! waits for the orphan. So no delegate's ADD runs at the same time as a DEL of the same container.
 //!
-//! If the orphan does not finish in time (see [`Lock::take`]), the DEL kills it. The DEL does not
-//! kill the orphan immediately, because a plugin that is killed halfway may leave state behind that
-//! its own DEL does not find, such as an interface without its final name.
+//! The DEL kills the orphan only if the orphan does not finish in time (see [`Lock::take`]). A
+//! plugin that is killed halfway may leave state that its own DEL does not find, such as an
+//! interface without its final name.
 
 mod changes;
 mod error;
@@ -33,7 +33,7 @@ use crate::private_dir;
 pub use self::changes::ChangesLock;
 pub use self::error::LockError;
 
-/// The ending of a lock's file.
+/// The extension of a lock's file.
 const ENDING: &str = "lock";
 /// The first pause between two attempts to take a lock. Each further pause is twice as long.
 const FIRST_PAUSE: Duration = Duration::from_micros(500);
@@ -136,8 +136,7 @@ impl Lock {
     }
 
     /// Removes the file of every free lock in `dir`. A killed call leaves the file of its lock
-    /// behind, and so does a call that fails to remove the file. A later call that takes the lock
-    /// also removes the file.
+    /// behind, and so does a call that fails to remove the file.
     pub fn sweep(dir: &Path) {
         if private_dir::check(dir).is_err() {
             return;

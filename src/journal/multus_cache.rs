@@ -7,9 +7,9 @@
 //! <cniDir>/results/<network>-<container>-<interface>  configuration, arguments, result (libcni)
 //! ```
 //!
-//! Neither file is complete: the first contains the order and the requests, the second contains the
-//! arguments and the result. If one file is missing or damaged, Jackfield detaches with the other
-//! file alone, because otherwise the attachment would leak.
+//! Neither file is complete: the first contains the order and what the pod requested, the second
+//! contains the arguments and the result. If one file is missing or damaged, Jackfield detaches
+//! with the other file alone, because otherwise the attachment would leak.
 
 mod damage;
 mod delegate;

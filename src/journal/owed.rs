@@ -14,8 +14,7 @@ use super::{Journal, JournalError, Key};
 
 use crate::clock;
 
-/// The wait after a failed attempt is `FIRST_WAIT << attempts` seconds, but at most the longest
-/// wait.
+/// After `n` failed attempts, the wait is `FIRST_WAIT << n` seconds, but at most the longest wait.
 const FIRST_WAIT: u64 = 1;
 /// The longest wait between two attempts.
 const LONGEST_WAIT: Duration = Duration::from_secs(600);
@@ -73,11 +72,10 @@ impl Journal {
         Ok(owed)
     }
 
-    /// If a retry of `key` is due, postpones its due time and returns true. The caller then starts
-    /// the retry. The new due time is the current time plus `by`, or plus the longest wait if `by`
-    /// is longer. Until the new due time, no other call starts a retry of `key`. Returns false if
-    /// no retry is due, or if the marker cannot be written. The caller must hold the lock of the
-    /// sandbox.
+    /// Whether the caller may start a retry of `key`. If a retry is due, sets its due time to the
+    /// current time plus `by`, so that no other call starts it meanwhile. Limits `by` to the
+    /// longest wait. Returns false if no retry is due, or if the new due time cannot be written. The
+    /// caller must hold the lock of the sandbox.
     pub fn postpone(&self, key: &Key, by: Duration) -> bool {
         let now = now();
         let owed = self.owed(key).filter(|owed| owed.is_due(now));
@@ -103,7 +101,7 @@ impl Journal {
         self.all(FOLDER).collect()
     }
 
-    /// Returns one failed detachment whose retry is due. Skips the detachment of the sandbox `but`.
+    /// Returns one failed detachment whose retry is due. `but` is the key of a sandbox to skip.
     pub fn due(&self, but: Option<&Key>) -> Option<Owed> {
         self.due_at(now(), but)
     }
@@ -122,14 +120,15 @@ impl Journal {
     }
 }
 
-/// When the retry after this number of failed attempts is due, in seconds since the epoch.
+/// Returns when the retry is due after this number of failed attempts. The time is in seconds since
+/// the epoch.
 pub(super) fn due_after(attempts: u32, longest: Duration) -> u64 {
     let wait = FIRST_WAIT << attempts.min(16);
     now().saturating_add(wait.min(longest.as_secs()))
 }
 
-/// Whether a retry is due at `now`, in seconds since the epoch. A due time that is further away
-/// than the longest wait counts as due, because the clock must have been set back.
+/// Whether a retry is due. `due` and `now` are seconds since the epoch. A retry is also due if
+/// `due` is further away than the longest wait, because the clock must have been set back.
 pub(super) fn is_due(due: u64, now: u64, longest: Duration) -> bool {
     due <= now || due - now > longest.as_secs()
 }

@@ -8,9 +8,8 @@ use crate::cni::InterfaceName;
 use crate::npwg::NetworksDigest;
 use crate::plan::Attachment;
 
-/// A change of the networks of a running pod. Jackfield records the change before it runs the first
-/// delegate of the change. It removes the change from the record once the change is complete or
-/// rolled back.
+/// A change of the networks of a running pod. Jackfield writes the change to the record before the
+/// first delegate runs, and removes the change once it is complete or rolled back.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PendingChange {
     /// The indices of the attachments that the change detaches.
@@ -29,7 +28,8 @@ impl Sandbox {
         }
     }
 
-    /// Records a change that is about to detach the attachments `removed` and to attach `added`.
+    /// Sets the change that is about to detach the attachments `removed` and to attach `added`. The
+    /// caller then writes the record.
     pub fn begin_change(&mut self, removed: Vec<usize>, added: Vec<Attachment>) {
         self.header.change = Some(PendingChange {
             removed,
@@ -42,9 +42,9 @@ impl Sandbox {
         self.header.format = steps::format_of(&self.header.attachments);
     }
 
-    /// Removes from the record the default routes that Jackfield replaced and that went through one
-    /// of the `detached` interfaces. Otherwise a DEL would restore such a route through a later
-    /// network with the same interface name.
+    /// Forgets each replaced default route that used one of the `detached` interfaces. A later
+    /// network may get the name of such an interface. A DEL would then restore the route through
+    /// the wrong network.
     pub fn forget_routes(&mut self, detached: &[InterfaceName]) {
         let is_detached = |name: &str| detached.iter().any(|it| it.as_str() == name);
         for progress in &mut self.progress {

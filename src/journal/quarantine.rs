@@ -1,4 +1,5 @@
-//! Quarantine for records that cannot be read. A DEL handles each record once.
+//! Quarantine for records that cannot be read. A DEL handles each record once: it detaches what it
+//! can find, and renames the file.
 //!
 //! ```text
 //! quarantine/<container>@<ifname>.<pid>             the attachments are unknown
@@ -16,9 +17,10 @@ use crate::private_dir;
 /// The suffix of a file that a DEL has handled.
 pub(super) const SETTLED: &str = ".detached";
 
-/// A damaged record that was moved to quarantine. A [`Survey`](super::survey::Survey) uses this
-/// type too, but moves nothing. In a survey, `path` is still in `sandboxes/`, so callers must not
-/// show this error's message, which says that the record was moved.
+/// A damaged record. The journal moves it to quarantine.
+///
+/// In a [`Survey`](super::survey::Survey), the record is still in `sandboxes/`. Do not show this
+/// error's message for such a record, because the message says that the record was moved.
 #[derive(Debug, thiserror::Error)]
 #[error("a damaged record ({cause}) was moved to {}", path.display())]
 pub struct Damaged {

@@ -19,8 +19,8 @@ use crate::plan::Attachment;
 /// The current format. The previous format lacks the baseline, which is the state of the devices
 /// before any delegate ran.
 ///
-/// This release reads both formats. It writes the record of a sandbox without a device in the
-/// previous format, so that releases that know only the previous format can read the record.
+/// This release reads both formats. It writes the current format only for a sandbox with a device,
+/// so that older releases can read the other records.
 const FORMAT: u32 = 2;
 
 /// The first line of a record: the sandbox and every intended attachment.
@@ -46,9 +46,10 @@ pub struct Header {
     /// Every attachment, in the order of attaching.
     #[serde(with = "List::<wire::Attachment>")]
     pub attachments: Vec<Attachment>,
-    /// The digest of the annotation that the attachments match. From the start of a change until a
-    /// change succeeds, this is the default digest, which matches no annotation. `None` in records
-    /// of older releases and in records that a DEL has reconstructed.
+    /// The digest of the annotation that the attachments match. Each change first sets the default
+    /// digest, which matches no annotation. If the change fails, the default digest stays until a
+    /// later change succeeds. `None` in records of older releases and in records that a DEL has
+    /// reconstructed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub networks: Option<NetworksDigest>,
     /// The change of the running pod's networks that is under way.
@@ -57,8 +58,8 @@ pub struct Header {
 }
 
 impl Header {
-    /// Creates a header of the current boot in the oldest format that can hold the attachments. The
-    /// network namespace, `CNI_ARGS` and the pod are unknown.
+    /// Creates a header with the ID of the current boot, in the oldest format that can hold the
+    /// attachments. The network namespace, `CNI_ARGS` and the pod are unknown.
     pub fn new(key: &Key, attachments: Vec<Attachment>) -> Header {
         let Key { container, ifname } = key.clone();
         Header {

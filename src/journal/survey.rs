@@ -28,8 +28,8 @@ pub struct Survey {
 }
 
 impl Survey {
-    /// Returns the paths of the unreadable records, in `sandboxes/` and in quarantine, that no DEL
-    /// has handled.
+    /// Returns the paths of the unreadable records that no DEL has handled, in `sandboxes/` and in
+    /// quarantine.
     pub fn unknown(&self) -> Vec<&Path> {
         let damaged = self.damaged.iter().map(|it| it.path.as_path());
         let aside = self.quarantined.iter().filter(|it| !it.is_settled);
@@ -113,9 +113,9 @@ impl Journal {
         })
     }
 
-    /// Returns the containers on record whose network namespace has this identity. The kernel may
-    /// reuse the identity of a removed namespace, so the path on record must still lead to a
-    /// namespace with this identity.
+    /// Returns the containers whose recorded network namespace has this identity. The kernel may
+    /// reuse the identity of a removed namespace, so this method checks that the recorded path
+    /// still leads to a namespace with this identity.
     pub fn containers_in(&self, netns_id: &str) -> Vec<ContainerId> {
         // A call may have no namespace, for example a DEL after the runtime removed the namespace.
         if netns_id.is_empty() {

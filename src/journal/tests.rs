@@ -38,7 +38,7 @@ fn a_record_with_an_incomplete_header_can_be_removed() {
         assert!(journal.keys().unwrap().is_empty(), "{length} bytes");
         assert!(path.exists(), "listing the keys keeps an incomplete record");
         assert!(matches!(journal.find(&key()).unwrap(), Lookup::CutOff));
-        assert!(path.exists(), "looking up the record keeps it too");
+        assert!(path.exists(), "the lookup keeps an incomplete record");
         journal.forget(&key()).unwrap();
         assert_eq!(files(dir.path()), [""; 0], "{length} bytes");
     }
@@ -66,8 +66,8 @@ fn a_directory_that_other_users_can_write_is_refused() {
     }
 }
 
-/// The agent has root's user ID, so it could reopen the descriptor for writing if root owned the
-/// record. A lent record therefore has a different owner.
+/// The agent runs as root, but without capabilities. If root owned the record, the agent could
+/// reopen the descriptor for writing. A lent record therefore has a different owner.
 #[test]
 fn a_record_lent_to_the_agent_can_be_synced_but_not_written() {
     let dir = tempfile::tempdir().unwrap();

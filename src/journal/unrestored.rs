@@ -5,10 +5,10 @@
 //! ```
 //!
 //! The next ADD or change of networks that gets such a device retries the restoration. After the
-//! retry, the ADD or change fails if the device still has a MAC, GUID or VLAN of the previous pod
-//! and the new attachment does not replace it. The new pod's request can replace a MAC or a GUID,
-//! and the network's definition can replace a MAC or a VLAN. If the ADD or change succeeds, the DEL
-//! of the new pod restores the device to the state in this file.
+//! retry, the device may still have a MAC, GUID or VLAN of the previous pod. If the new attachment
+//! does not replace this setting, the ADD or change fails. The new pod's request can replace a MAC
+//! or a GUID, and the network's definition can replace a MAC or a VLAN. If the ADD or change
+//! succeeds, the DEL of the new pod restores the device to the state in `unrestored/<address>`.
 
 use device_info::PciAddress;
 use serde::{Deserialize, Serialize};
@@ -31,7 +31,7 @@ pub struct Unrestored {
     pub before: DeviceState,
     /// The pod, if the runtime named one.
     pub pod: Option<PodName>,
-    /// The settings that could not be restored and the causes, one line each.
+    /// One line for each part of the state that could not be restored, with the cause.
     pub causes: Vec<String>,
 }
 

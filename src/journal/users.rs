@@ -57,7 +57,7 @@ impl DeviceUser {
 }
 
 impl Journal {
-    /// Returns every attachment on record that has a device and is not detached, sorted by device.
+    /// Returns every recorded attachment that has a device and is not detached, sorted by device.
     /// Skips damaged records. Changes nothing, so the caller needs only read access to the journal.
     ///
     /// # Errors

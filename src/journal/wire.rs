@@ -5,9 +5,8 @@
 //! route gets a new name, the build fails until the mirror has the new name too. `tests/golden`
 //! contains the expected JSON.
 //!
-//! Values with only one text form (addresses, GUIDs, interface names, CNI results and arguments),
-//! the names of pods, and allocated devices have no mirror: the journal uses the serialization of
-//! their modules.
+//! Other types have no mirror, for example addresses, CNI results and the names of pods. The
+//! journal uses their own serialization.
 
 mod attachment;
 mod device;

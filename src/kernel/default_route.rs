@@ -59,9 +59,8 @@ const STATIC: u8 = 4;
 /// A default route of the main table.
 ///
 /// The journal stores the routes that Jackfield replaces. A restored route must equal the removed
-/// route. `rest` therefore keeps the attributes that have no field of their own, as
-/// [`RawAttribute`]s. A route stores its interfaces by name, because a recreated interface has
-/// another index.
+/// route. `rest` therefore keeps the attributes that have no field of their own. A route stores its
+/// interfaces by name, because a recreated interface has another index.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DefaultRoute {
     /// The IP family.

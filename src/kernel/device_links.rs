@@ -40,8 +40,8 @@ pub trait DeviceLinks {
     /// function's link.
     ///
     /// # Errors
-    /// [`KernelError`] when the kernel refuses, for example because the driver does not support the
-    /// change, or when the kernel does not answer.
+    /// [`KernelError`] when the kernel does not answer or refuses, for example because the driver
+    /// does not support the change.
     fn set_virtual_function(
         &mut self,
         physical: u32,
@@ -52,8 +52,8 @@ pub trait DeviceLinks {
     /// Changes the link with this index.
     ///
     /// # Errors
-    /// [`KernelError`] when the kernel refuses, for example because the driver does not support the
-    /// change, or when the kernel does not answer.
+    /// [`KernelError`] when the kernel does not answer or refuses, for example because the driver
+    /// does not support the change.
     fn change_link(&mut self, index: u32, change: &LinkChange) -> Result<(), KernelError>;
 
     /// Returns the names of the interfaces that the IPv4 and IPv6 default routes use.

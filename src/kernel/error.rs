@@ -26,7 +26,7 @@ pub enum KernelError {
         source: NetlinkError,
     },
     /// The interface of a route is missing.
-    #[error("route \"{route}\": no interface {interface:?} in this namespace; attach it first")]
+    #[error("route \"{route}\": interface {interface:?} does not exist; attach it first")]
     NoInterface {
         /// The route in the notation of `ip route`.
         route: String,
@@ -37,7 +37,10 @@ pub enum KernelError {
     #[error("route \"{0}\": neither a gateway nor an interface; add a gateway")]
     NoNextHop(String),
     /// The calling thread lacks these capabilities, such as `CAP_NET_ADMIN`.
-    #[error("missing {} in the effective set; run Jackfield as root", .0.join(" and "))]
+    #[error(
+        "the effective capability set of Jackfield lacks {}; run Jackfield as root",
+        .0.join(" and ")
+    )]
     Capabilities(Vec<&'static str>),
 }
 
@@ -65,14 +68,14 @@ pub enum NetlinkError {
         /// The kernel's own explanation (`NLMSGERR_ATTR_MSG`), if it sent one.
         explanation: Option<String>,
     },
-    /// No answer, or no further piece of an incomplete answer, arrived within this time.
+    /// Within this time, the kernel sent no answer, or no further piece of an answer.
     #[error("the kernel gave no readable answer within {} ms; look for a hanging network driver in dmesg", .0.as_millis())]
     Silent(Duration),
     /// The request could not be sent, or the socket failed before the answer arrived.
     #[error("the netlink socket closed before the answer; try again")]
     Closed,
     /// The kernel's answer cannot be parsed.
-    #[error("cannot parse the kernel's answer: {0}; report it with the kernel's version")]
+    #[error("cannot parse the kernel's answer: {0}; report this error with the kernel's version")]
     Garbled(#[source] DecodeError),
     /// This many reads in a row were incomplete, usually because the list changed meanwhile.
     #[error("the list changed during {0} reads in a row; try again")]
@@ -89,8 +92,8 @@ impl NetlinkError {
         }
     }
 
-    /// Returns whether the request may succeed later: the answer is missing or incomplete, or the
-    /// kernel lacked memory.
+    /// Returns true if the answer is missing or incomplete, or if the kernel lacked memory. The
+    /// same request may then succeed later.
     fn is_passing(&self) -> bool {
         !matches!(self, Self::Refused { .. } | Self::Garbled(_))
             || self.is_errno(nix::libc::ENOMEM)
@@ -133,7 +136,7 @@ fn remedy(source: &io::Error) -> &'static str {
         }
         Some(libc::ENETDOWN) => "set the interface up first",
         Some(libc::EINVAL) => "check the values, such as a route's gateway and interface",
-        Some(libc::ENODEV) => "check that the interface is still in this namespace",
+        Some(libc::ENODEV) => "check that the interface still exists",
         Some(libc::ENOBUFS | libc::ENOMEM) => "free memory on this node",
         _ => "check the interface and the kernel's log",
     }
@@ -160,7 +163,7 @@ mod tests {
         assert!(refused(nix::libc::EPERM, None).ends_with("run Jackfield with CAP_NET_ADMIN"));
     }
 
-    /// Returns the C library's text for an error number, which differs between musl and glibc.
+    /// Returns the C library's text for an error number. The text differs between musl and glibc.
     fn plain(number: i32) -> String {
         let text = io::Error::from_raw_os_error(number).to_string();
         text.split(" (os error").next().unwrap().to_owned()
@@ -171,7 +174,8 @@ mod tests {
         let error = KernelError::Capabilities(vec!["CAP_NET_ADMIN", "CAP_SYS_ADMIN"]);
         assert_eq!(
             error.to_string(),
-            "missing CAP_NET_ADMIN and CAP_SYS_ADMIN in the effective set; run Jackfield as root"
+            "the effective capability set of Jackfield lacks CAP_NET_ADMIN and CAP_SYS_ADMIN; \
+             run Jackfield as root"
         );
     }
 }

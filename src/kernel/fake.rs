@@ -16,8 +16,8 @@ use super::{
 #[derive(Debug, Default)]
 pub(crate) struct FakeLinks {
     pub(crate) links: Vec<Link>,
-    /// The answers to reads of addresses, in order. Each answer has the addresses of all links. All
-    /// further reads get the last answer again.
+    /// The answers to reads of addresses, in order. Each answer has the addresses of all links. If
+    /// there are more reads than answers, the last answer repeats.
     pub(crate) frames: Vec<Vec<Address>>,
     pub(crate) routes: Vec<DefaultRoute>,
     /// The number of address reads so far.
@@ -62,7 +62,7 @@ impl PodLinks for FakeLinks {
     }
 }
 
-/// The links of devices, the states of virtual functions, and the faults that a test sets.
+/// The devices of a fake kernel. A test sets their links, VF states and faults.
 #[derive(Debug, Default)]
 pub(crate) struct FakeDevices {
     pub(crate) links: Vec<Link>,
@@ -82,13 +82,14 @@ pub(crate) struct FakeDevices {
     /// The link index of a VF, the link index of its PF, and the VF number. If the address of
     /// the VF's link changes, the PF reports the new address for the VF.
     pub(crate) own_address_becomes_admins: Option<(u32, u32, usize)>,
-    /// The condition under which the driver refuses to change the address of the VF's link in
-    /// `own_address_becomes_admins`. The driver refuses nothing while `is_given` is false.
+    /// Decides when the driver refuses to change the address of the VF in
+    /// `own_address_becomes_admins`. The driver refuses only while `is_given` is true.
     pub(crate) guard: Guard,
-    /// Whether an administrator has set the address of a VF through its PF. Zero counts as not set.
+    /// Whether an administrator has set the address of a VF through its PF. An address of zeros
+    /// counts as not set.
     pub(crate) is_given: bool,
-    /// Whether the VF's link in `own_address_becomes_admins` takes over the address from the PF
-    /// when the link goes down.
+    /// Whether the driver of the VF in `own_address_becomes_admins` asks the PF for the VF's
+    /// address when the VF's link goes down.
     pub(crate) asks_anew: bool,
     pub(crate) uplinks: Vec<String>,
     /// The indices of the links that have an address of the node.
@@ -99,7 +100,7 @@ pub(crate) struct FakeDevices {
     pub(crate) questions: usize,
 }
 
-/// When a driver refuses to change the address of a VF's link.
+/// Decides when a driver refuses to change the address of a VF's link.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Guard {
     /// Never.
@@ -136,8 +137,8 @@ impl FakeDevices {
         own == index && self.is_given && is_guarded
     }
 
-    /// Sets the link's address to the address that its PF reports, if `asks_anew` is set. Some
-    /// drivers do the same when the link goes down.
+    /// If `asks_anew` is set, sets the address of a VF's link to the address that the PF reports.
+    /// Some drivers do this when the link goes down.
     fn refresh_address(&mut self, index: u32) {
         let shared = self
             .own_address_becomes_admins

@@ -45,7 +45,7 @@ impl Link {
 }
 
 /// The attributes that [`Link`] reads. A filter drops all other attributes before the message is
-/// parsed. An attribute that [`Link`] reads must therefore be in this list.
+/// parsed.
 pub(super) const READ: [u16; 11] = [
     libc::IFLA_ADDRESS,
     libc::IFLA_IFNAME,

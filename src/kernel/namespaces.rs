@@ -88,7 +88,7 @@ pub struct PlacedDevice {
 ///
 /// # Errors
 /// [`KernelError`] if a namespace cannot be read, for example because the process lacks privileges.
-/// The function does not skip the namespace, because the list could then lack devices.
+/// If the function skipped such a namespace, the list could lack devices.
 pub fn placed_devices() -> Result<Vec<PlacedDevice>, KernelError> {
     #[cfg(test)]
     if crate::machine::current().is_some() {

@@ -50,7 +50,7 @@ pub enum NetnsError {
     #[error("network namespace {0}: it does not exist; the sandbox is gone, or CNI_NETNS is wrong")]
     Missing(PathBuf),
     /// The path cannot be opened or examined.
-    #[error("network namespace {0}: {1}; check the path and that Jackfield runs as root")]
+    #[error("network namespace {0}: {1}; check the path, and check that Jackfield runs as root")]
     Unreadable(PathBuf, #[source] io::Error),
     /// The path is not a network namespace. It is, for example, a plain file, a directory or a
     /// mount namespace.
@@ -92,7 +92,7 @@ pub enum PathKind {
     /// A device, a FIFO or a socket.
     #[error("a special file")]
     SpecialFile,
-    /// A namespace of an unknown kind that is not a network namespace.
+    /// A namespace that is not a network namespace. Its kind is unknown.
     #[error("a namespace of another kind")]
     Namespace,
     /// A namespace of this kind, such as `mnt:[4026531841]`.
@@ -133,9 +133,10 @@ impl PodNetns {
         if filesystem.filesystem_type() != NSFS_MAGIC {
             return Err(not_netns(PathKind::of(&metadata)));
         }
-        // The link in `/proc` names the kind of the namespace, as in `net:[inode]`. The ioctl
-        // NS_GET_NSTYPE would need unsafe code. For a bind mount, the link is a path. The kernel
-        // then checks the kind when a thread enters the namespace.
+        // The link in `/proc` names the kind of the namespace, as in `net:[inode]`. For a bind
+        // mount, the link is a path, and the kernel checks the kind only when a thread enters the
+        // namespace. The ioctl NS_GET_NSTYPE returns the kind in both cases, but would need unsafe
+        // code.
         let name = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()))
             .map_err(unreadable)?;
         let name = name.to_string_lossy();
@@ -164,9 +165,9 @@ impl PodNetns {
     /// Returns whether this is the calling thread's namespace. In the plugin, that is the host's
     /// namespace.
     ///
-    /// ADD refuses the host's namespace unless `CNI_NETNS_OVERRIDE` is set, because the ADD would
-    /// change the node's addresses and routes. A runtime does not call CNI for a pod with
-    /// `hostNetwork`, so such an ADD is usually a mistake.
+    /// An ADD in the host's namespace would change the node's addresses and routes, so ADD refuses
+    /// that namespace unless `CNI_NETNS_OVERRIDE` is set. A runtime does not call CNI for a pod
+    /// with `hostNetwork`, so such an ADD is usually a mistake.
     ///
     /// # Errors
     /// [`NetnsError::Unreadable`] if `/proc` is not mounted.
@@ -184,8 +185,8 @@ impl PodNetns {
     ///
     /// # Panics
     /// If the kernel refuses the return to the previous namespace. Without the panic, Jackfield and
-    /// its delegates would treat the pod's namespace as the host's. The runtime cleans up after the
-    /// panic with a DEL.
+    /// its delegates would treat the pod's namespace as the host's. After the panic, the runtime
+    /// cleans up with a DEL.
     pub(super) fn within<T>(&self, work: impl FnOnce() -> T) -> Result<T, NetnsError> {
         let home = File::open(OURS).map_err(ours_unreadable)?;
         enter(&self.file).map_err(|errno| match errno {

@@ -54,9 +54,10 @@ pub trait PodLinks {
     /// Succeeds if the same route exists already, so that a caller can repeat the call.
     ///
     /// # Errors
-    /// [`KernelError::NoInterface`] if the route's interface is missing. [`KernelError::NoNextHop`]
-    /// if the route has neither a gateway nor an interface. [`KernelError`] when the kernel does
-    /// not answer or refuses, for example because the gateway is unreachable.
+    /// - [`KernelError::NoInterface`] if the route's interface is missing.
+    /// - [`KernelError::NoNextHop`] if the route has neither a gateway nor an interface.
+    /// - [`KernelError`] when the kernel does not answer or refuses, for example because the
+    ///   gateway is unreachable.
     fn add_default_route(&mut self, route: &DefaultRoute) -> Result<(), KernelError>;
 
     /// Removes exactly this default route.

@@ -26,12 +26,12 @@ pub(super) use read::Functions;
 pub struct VfState {
     /// The VF number, from 0.
     pub index: u32,
-    /// The hardware address that the administrator set; all zeros if none was set. Always [`None`]
-    /// on InfiniBand.
+    /// The MAC that is set for the VF on the physical function; all zeros if none is set. Always
+    /// [`None`] on InfiniBand.
     pub mac: Option<MacAddr>,
     /// The VLAN of the VF's frames.
     pub vlan: Option<VfVlan>,
-    /// Whether the NIC drops a frame from the VF if the frame's source is not the VF's address.
+    /// Whether the NIC drops frames that the VF sends from an address other than its own.
     pub spoof_check: Option<bool>,
     /// Whether the VF is trusted. A trusted VF may change its address and use promiscuous mode.
     pub trust: Option<bool>,
@@ -114,9 +114,8 @@ pub enum VfSetting {
 impl VfState {
     /// Returns every reported value as the setting that restores it.
     ///
-    /// Trust and the hardware address come first, because they decide whether the driver accepts a
-    /// new address for the VF's interface. After the administrator has set an address, many drivers
-    /// let only a trusted VF change the address of its interface.
+    /// Trust and `mac` come first, because they decide whether the address of the VF's interface
+    /// can change. Many drivers allow this only if the VF is trusted or `mac` is not set.
     pub fn settings(&self) -> impl Iterator<Item = VfSetting> + use<> {
         [
             self.trust.map(VfSetting::Trust),

@@ -22,8 +22,8 @@ const LONGEST_FAILURE: usize = 1 << 10;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PodDevices {
-    /// The pod's containers in the order of its specification, sidecars first; empty while kubelet
-    /// does not know the pod.
+    /// The pod's sidecars, then its app containers, each in the order of the pod's specification.
+    /// Empty while kubelet does not know the pod.
     #[serde(deserialize_with = "containers")]
     pub containers: Vec<ContainerDevices>,
     /// The resources that have devices on this node. Kubelet lists the resources of device plugins.
@@ -77,11 +77,11 @@ pub struct DynamicDevice {
     /// The driver's pool.
     #[serde(deserialize_with = "bounded::text::<_, LONGEST_NAME>")]
     pub pool: String,
-    /// The device's name in the pool, which differs from its identifier on the node.
+    /// The device's name in the pool, not its identifier on the node.
     #[serde(deserialize_with = "bounded::text::<_, LONGEST_NAME>")]
     pub device: String,
-    /// The device's attributes in its ResourceSlice; `None` if no slice has the device or Jackfield
-    /// has not read the slices.
+    /// The device's attributes in its ResourceSlice; `None` if no slice has the device, or if
+    /// Jackfield has not read the slices.
     pub identity: Option<SliceIdentity>,
 }
 
@@ -131,8 +131,7 @@ fn keep<T>(list: &mut Vec<T>, room: &mut usize) {
 }
 
 impl PodDevices {
-    /// Returns the value for a pod about which kubelet gave no answer. The value contains the error
-    /// and no devices.
+    /// Returns a value without devices. Its [`failure`](Self::failure) is the text of `error`.
     pub fn unknown(error: &KubeletError) -> PodDevices {
         PodDevices {
             failure: Some(error.to_string()),
@@ -140,8 +139,7 @@ impl PodDevices {
         }
     }
 
-    /// Returns whether kubelet knows the pod. If kubelet does not know the pod, a missing device
-    /// proves nothing.
+    /// Returns whether kubelet knows the pod. A pod that kubelet does not know may have devices.
     pub fn is_known(&self) -> bool {
         !self.containers.is_empty()
     }
@@ -190,7 +188,7 @@ impl From<message::Pod> for PodDevices {
 impl From<message::ContainerResources> for ContainerDevices {
     fn from(container: message::ContainerResources) -> ContainerDevices {
         let mut resources: Vec<Resource> = Vec::new();
-        // Kubelet splits a resource into pieces: one for each NUMA node, or for each device.
+        // Kubelet may return several entries for one resource, for example one for each device.
         for piece in container.devices {
             match resources
                 .iter_mut()

@@ -201,7 +201,7 @@ impl GrpcError {
             if *code == UNKNOWN && message.ends_with("not found"))
     }
 
-    /// Returns whether the connection failed, rather than the call.
+    /// Returns whether the socket or the connection failed.
     pub(super) fn is_of_connection(&self) -> bool {
         matches!(self, GrpcError::Io(_) | GrpcError::Http2(_))
     }

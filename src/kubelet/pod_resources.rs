@@ -20,11 +20,10 @@ const ALLOCATABLE: &str = "/v1.PodResourcesLister/GetAllocatableResources";
 /// its requests together. Kubelet usually answers within milliseconds. The limit is short, because
 /// Jackfield can read the devices of a pod from kubelet's checkpoint if kubelet does not answer.
 const WITHIN: Duration = Duration::from_secs(2);
-/// The upper bound of the first pause after kubelet has refused a call because of its rate limit.
-/// The pause is random, from zero to the upper bound. Kubelet allows 100 calls per second from all
-/// clients on the node together.
+/// The longest pause after the first refusal by kubelet's rate limit. Jackfield chooses the pause
+/// at random. Kubelet allows 100 calls per second for all clients on the node together.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
-/// The maximum of the upper bound, which doubles with each retry.
+/// The longest pause doubles with each retry, up to this value.
 const LONGEST_PAUSE: Duration = Duration::from_millis(320);
 
 /// A client of kubelet's pod-resources API. The client keeps its connection open.

@@ -19,9 +19,8 @@ impl<'a> Manifest<'a> {
         Ok(ObjectRef::new(namespace, name)?)
     }
 
-    /// Refuses an object whose kind is not `kind`, or whose API group is not in `groups`.
-    /// Accepts every object without the key `kind`. If the object has no `apiVersion`, checks only
-    /// the kind.
+    /// Refuses an object of another kind, or of an API group that is not in `groups`. A missing
+    /// `apiVersion` fits every group. Always accepts an object without `kind`.
     pub(crate) fn is(self, kind: &'static str, groups: &[&str]) -> Result<(), ManifestError> {
         let group = self
             .text("/apiVersion")?

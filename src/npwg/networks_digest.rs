@@ -10,9 +10,9 @@ const LENGTH: usize = 32;
 
 /// The digest of an annotation that selects networks, or of one element of the annotation.
 ///
-/// The default value is empty, and no text has this digest. A sandbox with the default value
-/// therefore matches no annotation. For example, a sandbox gets the default value if a change of
-/// its networks fails halfway.
+/// The default value is empty, and no text has this digest. A sandbox has the default value while
+/// Jackfield changes its networks, and after a change that failed halfway. Such a sandbox matches
+/// no annotation.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct NetworksDigest(#[serde(deserialize_with = "bounded::text::<_, LENGTH>")] String);

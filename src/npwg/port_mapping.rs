@@ -1,4 +1,4 @@
-//! A port of the host that a plugin forwards to the pod.
+//! A host port that a plugin forwards to the pod.
 
 use std::net::IpAddr;
 use std::num::NonZeroU16;
@@ -19,8 +19,8 @@ pub struct PortMapping {
     pub container_port: NonZeroU16,
     /// The protocol of both ports.
     pub protocol: Protocol,
-    /// The address of the host for which the plugin forwards the port. The specification does not
-    /// define the key `hostIP`, but the portmap plugin and Multus support it.
+    /// The plugin forwards the port only for packets to this address of the host. The specification
+    /// does not define the key `hostIP`, but the portmap plugin and Multus support it.
     #[serde(rename = "hostIP", skip_serializing_if = "Option::is_none")]
     pub host_ip: Option<IpAddr>,
 }

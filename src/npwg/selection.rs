@@ -24,7 +24,7 @@ pub const MAX_BYTES: usize = 256 * 1024;
 
 /// The maximum number of networks that a pod may select.
 ///
-/// One ADD attaches all networks of the pod one after another within its deadline.
+/// An ADD attaches the networks one after another, and has one deadline for all of them.
 pub const MAX_NETWORKS: usize = 64;
 
 /// The maximum number of addresses that a pod may request on one network, in `ips` or by a claim.
@@ -99,7 +99,8 @@ impl Selection {
     ///
     /// # Errors
     ///
-    /// As [`Self::parse_list`], and when the annotation does not select exactly one network.
+    /// [`SelectionError::NotOne`] if the annotation does not select exactly one network. Otherwise
+    /// as [`Self::parse_list`].
     pub fn parse_default_network(
         annotation: &str,
         namespace: &str,

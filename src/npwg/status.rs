@@ -12,8 +12,8 @@ mod merge;
 pub use merge::merge_status;
 
 /// The key under which the first status entry of a sandbox lists the sandbox's other entries. A
-/// later ADD of the same pod, or a later change of its networks, finds the other entries by this
-/// key.
+/// later ADD of the same pod, or a later change of its networks, recognizes outdated entries by
+/// this list.
 const ATTACHED: &str = "io.jackfield.attached";
 
 /// One element of the status annotation (NPWG 1.3 §5.3). The fields have the order of the keys in
@@ -44,7 +44,7 @@ pub struct StatusEntry {
     /// `default-route`: the gateways that the pod requested.
     #[serde(rename = "default-route", skip_serializing_if = "Option::is_none")]
     pub default_route: Option<Vec<String>>,
-    /// `device-info`: the object of the Device Information Specification.
+    /// `device-info`: a JSON object in the format of the Device Information Specification.
     #[serde(rename = "device-info", skip_serializing_if = "Option::is_none")]
     pub device_info: Option<Value>,
     /// `io.jackfield.attached`: the other entries of the same sandbox. Only the first entry has

@@ -24,7 +24,7 @@ pub struct Added {
     /// The answer to the runtime. It contains only the result of the cluster network, because some
     /// runtimes treat every address in the answer as a pod IP.
     pub result: CniResult,
-    /// The status of every attachment, which ADD has published if the pod is known.
+    /// The status of every attachment. If the pod is known, ADD has published this status.
     pub status: Vec<StatusEntry>,
 }
 
@@ -158,15 +158,15 @@ fn tell_problems(context: &Context<'_>, prepared: &Prepared) {
     let _ = context.tell(prepared.pod.as_ref(), events);
 }
 
-/// Detaches the sandbox that an earlier ADD or a failed DEL of the same container and interface
-/// left behind.
+/// Detaches the earlier sandbox with the same key, if there is one. An ADD or a failed DEL has left
+/// it behind.
 ///
 /// # Errors
-/// [`Failure::AlreadyAttached`] if the earlier sandbox is in use: its ADD completed in this boot,
-/// its network namespace still exists, none of its attachments is detached, and no retry of its
-/// detachment is pending. The runtime must then send a DEL first. [`Failure::Owed`] if an
-/// attachment cannot be detached. Another error if the recorded network namespace cannot be
-/// examined, or the journal cannot be read or written.
+/// - [`Failure::AlreadyAttached`] if the earlier sandbox is in use. The runtime must then send a
+///   DEL first.
+/// - [`Failure::Owed`] if an attachment cannot be detached.
+/// - [`Failure::Netns`] if the recorded network namespace cannot be examined.
+/// - [`Failure::Journal`] if the journal cannot be read or written.
 fn settle_earlier(context: &Context<'_>, key: &Key) -> Result<(), Failure> {
     let sandbox = match context.host.journal.find(key)? {
         Lookup::Found(sandbox) => sandbox,

@@ -18,7 +18,8 @@ use crate::kernel::{PodLinks, PodNetns};
 use crate::plan::{Attachment, Reason};
 use crate::verify::Masters;
 
-/// Attaching leaves 1/`KEPT_FOR_DETACHING` of the time for detaching after a failure.
+/// To detach networks after a failure, ADD and a change reserve 1/`KEPT_FOR_DETACHING` of the
+/// remaining time.
 pub(super) const KEPT_FOR_DETACHING: u32 = 4;
 
 /// Refuses an attachment if the network namespace already has a link with the interface name of the
@@ -51,7 +52,8 @@ pub(super) struct Attaching<'a> {
     pub(super) previous: Option<CniResult>,
     /// The events for the pod.
     pub(super) events: Vec<Event>,
-    /// For each attachment verified so far: what network-status reports in addition to the result.
+    /// What network-status reports in addition to the results. Each verified attachment has one
+    /// element.
     pub(super) shown: Vec<Shown>,
 }
 
@@ -127,8 +129,8 @@ impl Attaching<'_> {
     }
 
     /// Verifies the attachment. The caller must verify each attachment before it runs the plugins
-    /// of the next attachment, because those plugins may enslave this attachment's interface. A
-    /// bond, for example, may change the hardware addresses of its members.
+    /// of the next one. Those plugins may, for example, add this attachment's interface to a bond,
+    /// and a bond may change the hardware addresses of its members.
     fn prove(&mut self, index: usize, attachment: &Attachment) -> Result<(), Failure> {
         let result = self.sandbox.progress[index].result.as_ref();
         let config = &self.context.request.config;
@@ -157,9 +159,9 @@ impl Attaching<'_> {
         applied
     }
 
-    /// Removes default routes that the new networks have added, if an older attachment (with an
-    /// index below `first`) has replaced the pod's default routes. Only a change of a running pod
-    /// has older attachments.
+    /// If an older attachment (with an index below `first`) has replaced the pod's default routes,
+    /// removes the default routes that the new networks have added. In an ADD, there are no older
+    /// attachments.
     fn remove_added_routes(&mut self, first: usize) -> Result<(), Failure> {
         let attachments = &self.sandbox.header.attachments;
         let mut kept = attachments.iter().zip(&self.sandbox.progress).take(first);

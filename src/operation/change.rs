@@ -6,9 +6,9 @@
 //! ```
 //!
 //! The sandbox's record contains the intent ([`PendingChange`]) until the change is complete or
-//! rolled back. If this process is killed, a DEL detaches everything that the change may have
-//! started. The next change first detaches the attachments that the interrupted change was adding
-//! or removing.
+//! rolled back. If this process is killed earlier, a DEL still detaches everything that the change
+//! may have started. If no DEL comes, the next change first detaches the attachments that the
+//! interrupted change was adding or removing.
 //!
 //! [`PendingChange`]: crate::journal::PendingChange
 

@@ -22,9 +22,9 @@ use crate::verify::Masters;
 /// an unfinished change attaches or detaches. Returns the network-status of the attachments.
 ///
 /// # Errors
-/// The failure of the first attachment that fails its check. Another error if the settings of a VF
-/// differ, if the sandbox has no usable record, if its ADD did not complete, if the network
-/// namespace cannot be used, or if the lock is not free in time.
+/// - If an attachment fails its check, or if the settings of a VF differ.
+/// - If the sandbox has no usable record, or if its ADD did not complete.
+/// - If the network namespace cannot be used, or if the lock is not free in time.
 pub fn check(context: &Context<'_>) -> Result<Vec<StatusEntry>, Failure> {
     let call = &context.request.call;
     let key = context.key()?;
@@ -59,7 +59,7 @@ pub fn check(context: &Context<'_>) -> Result<Vec<StatusEntry>, Failure> {
     let attached = attachments.filter(|(index, _)| !sandbox.is_pending(*index));
     let warnings = functions::prove(context, attached.map(|(_, attachment)| attachment))?;
     context.note_warnings(&warnings);
-    // A failure to create the events does not fail the CHECK, which has succeeded.
+    // The CHECK succeeds even if the events cannot be created.
     if let Err(untold) = context.tell(sandbox.header.pod.as_ref(), outvoted) {
         context.note(Note::Tolerated(untold.into()));
     }
@@ -68,10 +68,12 @@ pub fn check(context: &Context<'_>) -> Result<Vec<StatusEntry>, Failure> {
 
 /// Combines the outcome of the plugins' CHECK with the verification in the kernel. Some reference
 /// plugins fail CHECK for attachments that they made themselves, for example bridge without `ipam`.
-/// A plugin's failure is therefore only a warning if the verification succeeds. The failure remains
-/// an error on the cluster network, on the auxiliary chain, with `"delegateCheck": "strict"`, and
-/// with `"verify": "off"`. With `"verify": "warn"`, the failure also remains an error if the
-/// verification returns a warning.
+/// If the verification succeeds, a plugin's failure therefore becomes a warning. The failure
+/// remains an error in these cases:
+///
+/// - on the cluster network or on the auxiliary chain;
+/// - with `"delegateCheck": "strict"` or `"verify": "off"`;
+/// - with `"verify": "warn"`, if the verification returns a warning.
 fn weigh(
     config: &NodeConfig,
     attachment: &Attachment,
@@ -97,8 +99,8 @@ fn weigh(
     }
 }
 
-/// Verifies one attachment in the kernel, and the default routes that the pod requested through it
-/// (NPWG 1.3 §4.1.2.1.9).
+/// Verifies one attachment in the kernel. If the attachment has `default-route`, also verifies the
+/// pod's default routes (NPWG 1.3 §4.1.2.1.9).
 fn prove_one(
     context: &Context<'_>,
     sandbox: &Sandbox,
@@ -127,8 +129,8 @@ fn prove_one(
     Ok(proof)
 }
 
-/// Returns the recorded sandbox. If there is no record, not even an unusable one, reconstructs the
-/// sandbox from Multus' cache or from the runtime's `prevResult`.
+/// Returns the recorded sandbox. If the record is unusable, returns an error. If there is no
+/// record, reconstructs the sandbox from Multus' cache or from the runtime's `prevResult`.
 fn on_record(
     context: &Context<'_>,
     key: &Key,
@@ -148,8 +150,8 @@ fn on_record(
     }
     match recovery::find_unrecorded(context, key, false)? {
         Some(unrecorded) if unrecorded.is_attached => {
-            // A runtime may send `prevResult` even after a DEL. The interface that `prevResult`
-            // names must therefore exist in the pod (CNI 1.1.0 §2 CHECK).
+            // A runtime may send `prevResult` even after a DEL. The pod then lacks the interface
+            // that `prevResult` names, and the CHECK fails (CNI 1.1.0 §2 CHECK).
             let answered = unrecorded.sandbox.progress.iter();
             let results = answered.filter_map(|attached| attached.result.as_ref());
             let mut interfaces = results.flat_map(|result| &result.interfaces);
@@ -177,9 +179,9 @@ fn ask_delegates(
     Delegates::new(context, &sandbox.header, attachment, &binaries, netns)?.check(result)
 }
 
-/// Returns the network namespace path to pass to the plugins, which compare it with the path in
-/// their result. If the path from ADD still refers to the same namespace as the path of this call,
-/// returns the path from ADD. Otherwise returns the path of this call.
+/// Returns the path of the network namespace for the plugins. The plugins compare this path with
+/// the path in their result. If the path from ADD still refers to the same namespace as the path of
+/// this call, returns the path from ADD. Otherwise returns the path of this call.
 fn netns_for_delegates<'a>(context: &'a Context<'_>, sandbox: &'a Sandbox) -> Option<&'a Path> {
     let given = context.request.call.netns.as_deref()?;
     let attached = Path::new(&sandbox.header.netns);

@@ -61,8 +61,8 @@ impl DatedFile {
         file.set_modified(clock::time_of_day())
     }
 
-    /// Returns the time since the modification time, or `None` if the file cannot be examined or
-    /// its modification time is in the future.
+    /// Returns the time since the modification time. Returns `None` if the file cannot be examined,
+    /// or if its modification time is in the future.
     pub(super) fn age(&self) -> Option<Duration> {
         let dated = fs::symlink_metadata(&self.0).and_then(|found| found.modified());
         clock::time_of_day().duration_since(dated.ok()?).ok()

@@ -45,8 +45,9 @@ pub fn plan(
     Ok(RouteChange { removed, added })
 }
 
-/// Returns the default routes that further networks have added since `change`. Omits the routes of
-/// a family that has no gateway in `gateways`, unless `gateways` is empty.
+/// Returns the default routes that further networks have added since `change`. If `gateways` is
+/// empty, returns the routes of both families. Otherwise returns only the routes of families with a
+/// gateway.
 ///
 /// # Errors
 /// If the routes cannot be read.
@@ -72,8 +73,9 @@ fn takes(gateways: &[IpAddr], family: Family) -> bool {
 /// Applies the change.
 ///
 /// # Errors
-/// [`Failure::Gateway`] if a new route cannot be added, usually because its gateway is not
-/// reachable through the interface. The kernel's error if a route cannot be removed.
+/// - [`Failure::Gateway`] if a new route cannot be added, usually because its gateway is not
+///   reachable through the interface.
+/// - [`Failure::Kernel`] if a route cannot be removed.
 pub fn apply(
     change: &RouteChange,
     attachment: &Attachment,
@@ -94,8 +96,8 @@ pub fn apply(
 /// each removed route that equals an added route.
 ///
 /// # Errors
-/// [`Failure::Route`] with the first route that differs. The kernel's error if the routes cannot be
-/// read.
+/// - [`Failure::Route`] with the first route that differs.
+/// - [`Failure::Kernel`] if the routes cannot be read.
 pub fn prove(
     change: &RouteChange,
     attachment: &Attachment,
@@ -162,9 +164,9 @@ fn unless_final<T>(outcome: Result<T, KernelError>) -> Result<Option<T>, KernelE
 }
 
 /// Returns the results of all attachments, without the default routes that were replaced: "the
-/// default route and gateway will be cleared" (NPWG 1.3 §4.1.2.1.9). For each family whose default
-/// routes were replaced, also removes the gateways of all addresses. Only the result of the
-/// attachment that has `default-route` keeps these gateways.
+/// default route and gateway will be cleared" (NPWG 1.3 §4.1.2.1.9). If a family lost its default
+/// routes, also removes the gateways of this family from the results of attachments without the key
+/// `default-route`.
 pub fn reflected(sandbox: &Sandbox) -> Vec<Option<CniResult>> {
     let results = sandbox.progress.iter().map(|it| it.result.clone());
     let mut results: Vec<Option<CniResult>> = results.collect();

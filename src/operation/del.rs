@@ -1,6 +1,8 @@
-//! DEL: detaches the sandbox according to its record, without asking the cluster. [`recovery`] asks
-//! the cluster only if there is no usable record, or if the delegates refuse the DEL of a network
-//! whose ADD has failed.
+//! DEL: detaches the sandbox according to its record. DEL asks the cluster in two cases only
+//! ([`recovery`]):
+//!
+//! - There is no usable record.
+//! - The ADD of a network failed, and now the delegates refuse to detach this network.
 
 use super::detach::{self, Detachment};
 use super::note::damage;
@@ -10,17 +12,18 @@ use crate::cluster::SandboxNetworks;
 use crate::journal::{Key, Lookup, Sandbox};
 use crate::kernel::PodNetns;
 
-/// DEL reserves half of its time for detaching. DEL waits for the cluster network for at most the
-/// other half.
+/// DEL waits at most half of its time for the cluster network, and keeps the other half to detach
+/// the sandbox.
 const KEPT_FOR_DETACHING: u32 = 2;
 
 /// Detaches a pod. Succeeds if the sandbox is unknown or already detached (CNI 1.1.0 §2 DEL).
 ///
 /// # Errors
-/// [`Failure::Owed`] (code 106) if a part of the sandbox may still be attached. The journal then
-/// keeps the record for a retry. [`Failure::OwnNetns`] if `CNI_NETNS` is the network namespace of
-/// Jackfield itself. Also fails if the lock is not free in time, if the journal cannot be read or
-/// written, or if the attachments of a sandbox without a usable record cannot be determined.
+/// - [`Failure::Owed`] (code 106) if a part of the sandbox may still be attached. The journal then
+///   keeps the record for a retry.
+/// - [`Failure::OwnNetns`] if `CNI_NETNS` is the network namespace of Jackfield itself.
+/// - If the lock is not free in time, or if the journal cannot be read or written.
+/// - If the attachments of a sandbox without a usable record cannot be determined.
 pub fn del(context: &Context<'_>) -> Result<(), Failure> {
     let key = context.key()?;
     let outcome = locked(context, &key);
@@ -62,7 +65,7 @@ fn locked(context: &Context<'_>, key: &Key) -> Result<(), Failure> {
         context.host.cluster.sweep(&pod);
     }
     recovery::del_without_record(context, key, is_lost)?;
-    // The file about a failed detachment, in `owed/`, may remain although the record is gone.
+    // Without a record, `forget` still removes the sandbox's files in `owed/` and `changes/`.
     Ok(journal.forget(key)?)
 }
 

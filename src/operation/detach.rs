@@ -1,7 +1,7 @@
 //! Detaches sandboxes: for a DEL, a GC or a retry, after a failed ADD, and when Jackfield is
 //! uninstalled. An ADD also detaches an obsolete sandbox that has the same key, or that holds a
-//! device, MAC or GUID that the ADD needs. Also detaches single attachments when the networks of a
-//! running pod change.
+//! device, MAC or GUID that the ADD needs. A change of a running pod's networks detaches single
+//! attachments.
 
 use std::path::{Path, PathBuf};
 
@@ -30,9 +30,9 @@ pub enum Detachment {
 /// other attachments (NPWG 1.3 §7.2).
 ///
 /// # Errors
-/// [`Failure::Owed`] if an attachment could not be detached or a device could not be restored. The
-/// record then stays in the journal for a retry. The journal's error if the record cannot be
-/// removed.
+/// - [`Failure::Owed`] if an attachment could not be detached or a device could not be restored.
+///   The record then stays in the journal for a retry.
+/// - [`Failure::Journal`] if the record cannot be removed.
 pub fn detach(context: &Context<'_>, sandbox: Sandbox, why: Detachment) -> Result<(), Failure> {
     let key = sandbox.header.key();
     let (detached, mut debts) = attempt(context, &sandbox, &sandbox.to_detach(), why);
@@ -82,8 +82,8 @@ fn steps(sandbox: &Sandbox, detached: &[usize], why: Detachment) -> Vec<Step<'st
 /// failed, releases the devices, MACs and GUIDs of the attachments at `indices`.
 ///
 /// # Errors
-/// [`Failure::Owed`] if an attachment could not be detached or a device could not be restored. The
-/// journal's error if the steps cannot be recorded.
+/// - [`Failure::Owed`] if an attachment could not be detached or a device could not be restored.
+/// - [`Failure::Journal`] if the steps cannot be recorded and nothing else failed.
 pub(super) fn detach_some(
     context: &Context<'_>,
     sandbox: &mut Sandbox,
@@ -187,7 +187,7 @@ pub(super) fn attempt(
 /// the runtime first, then the recorded path. The runtime may omit `CNI_NETNS` even while the pod
 /// exists (CNI 1.1.0 §2 DEL). Returns a path only if the path still refers to the recorded
 /// namespace, because the path may now belong to another pod. If the record lacks the namespace's
-/// identity, never returns the recorded path, and returns `CNI_NETNS` without this check.
+/// identity, this check is impossible. `netns` then returns `CNI_NETNS` or `None`.
 ///
 /// # Errors
 /// As [`recorded_netns`].

@@ -69,8 +69,7 @@ pub enum Failure {
         /// The UID in the cluster.
         known: String,
     },
-    /// The node configuration does not allow changes of the networks of running pods in this
-    /// namespace.
+    /// The node configuration does not let running pods of this namespace change their networks.
     #[error(
         "the node configuration denies changes of running pods in namespace {0}; recreate the pod, \
          or set dynamicAttachment to true"
@@ -141,7 +140,7 @@ pub enum Failure {
     /// The kernel refused the gateway of a default route.
     #[error("{0}: default-route {1}: {2}; name a gateway within reach of the interface")]
     Gateway(NetworkPlace, String, #[source] Box<KernelError>),
-    /// CHECK found a difference in a default route that ADD had added or removed.
+    /// CHECK did not find a default route that ADD had added, or found one that ADD had removed.
     #[error(
         "{place}: default-route {route} {problem}; find out who changed it, or recreate the pod"
     )]
@@ -205,7 +204,7 @@ impl Failure {
     /// Combines the failures of independent steps into one failure.
     ///
     /// # Errors
-    /// The combined failure, unless `causes` is empty.
+    /// Returns this failure if `causes` is not empty.
     pub fn of(mut causes: Vec<Failure>) -> Result<(), Failure> {
         match causes.len() {
             0 => Ok(()),

@@ -1,10 +1,10 @@
 //! GC: frees the resources of sandboxes that the runtime no longer lists (CNI 1.1.0 §2 GC).
 //!
-//! GC first detaches the recorded sandboxes that the runtime no longer lists. To detach a sandbox,
-//! GC calls DEL of the plugins, because few plugins free on GC everything that they free on DEL.
-//! Then GC calls every network's plugins with the verb GC and the remaining attachments of that
-//! network. The runtime lists a sandbox only as (container, eth0). GC finds the further interfaces
-//! of the sandbox (net1, net2 and so on) in the journal.
+//! Jackfield first detaches the recorded sandboxes that the runtime no longer lists. To detach a
+//! sandbox, Jackfield calls the plugins with DEL, because most plugins free less on GC than on DEL.
+//! Then Jackfield calls every network's plugins with GC, and passes the remaining attachments of
+//! that network. The runtime lists a sandbox only as (container, eth0). Jackfield finds the further
+//! interfaces of the sandbox (net1, net2 and so on) in the journal.
 
 mod attached;
 mod networks;
@@ -23,13 +23,12 @@ use crate::cni::{ContainerId, InterfaceName, ValidAttachment};
 use crate::delegate::Ran;
 use crate::journal::{ChangesLock, Key, Lock, LockError, Lookup, MultusCache, Sandbox, Turn};
 
-/// How long to wait for the lock of a sandbox, or for the [`Turn`], while another process has it.
+/// How long GC waits at most for another process to release the lock of a sandbox or the [`Turn`].
 const BUSY: Duration = Duration::from_secs(1);
 /// The minimum time for detaching one sandbox. If less time is left, GC leaves the sandbox to the
 /// next GC.
 const LEAST: Duration = Duration::from_secs(1);
-/// While GC detaches sandboxes, it reserves a quarter of its time for calling GC of the networks'
-/// plugins.
+/// While GC detaches sandboxes, it reserves a quarter of its time for the GC of the plugins.
 const KEPT: u32 = 4;
 /// GC waits up to a quarter of its time for changes of running pods to end.
 const WAITING: u32 = 4;
@@ -55,8 +54,8 @@ pub struct Collected {
 ///
 /// # Errors
 /// All failures, combined. GC stops if the list or the journal cannot be read, or if the lock that
-/// excludes changes cannot be used. After a failure to detach a sandbox or to call a plugin, GC
-/// continues.
+/// excludes changes of running pods cannot be used. After a failure to detach a sandbox or to call
+/// a plugin, GC continues.
 pub fn gc(context: &Context<'_>) -> Result<Collected, Failure> {
     let named = ValidAttachment::read_list(&context.request.stdin);
     let Some(named) = named.map_err(Failure::ValidAttachments)? else {

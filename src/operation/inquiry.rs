@@ -1,5 +1,5 @@
 //! The question that Jackfield asks the cluster when the runtime calls Jackfield. The question
-//! depends on the data about the pod in the runtime's call.
+//! depends on what the runtime says about the pod.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ use crate::cni::{CapabilityArgs, RawObject};
 use crate::npwg::ObjectRef;
 use crate::request::{ClusterNetwork, NodeConfig};
 
-/// The data about the pod in the runtime's call. The default has no pod.
+/// What the runtime says about the pod. The default has no pod.
 #[derive(Debug, Default)]
 pub(super) struct Inquiry {
     /// The pod in CNI_ARGS.
@@ -51,8 +51,8 @@ impl Inquiry {
         }
     }
 
-    /// Returns the question for the cluster. Returns `None` if the call needs neither the agent nor
-    /// the API server, that is, if both of these conditions are met:
+    /// Returns the question for the cluster. Returns `None` if both of these conditions are met,
+    /// because the call then does not need the cluster:
     ///
     /// - [`are_on_disk`] is true for the node configuration.
     /// - The call has no pod, or passes annotations that select no network.

@@ -1,10 +1,10 @@
 //! Decides which calls tell the agent the size of the journal.
 //!
-//! The runtime waits until the process of a call ends, and the time to count the records grows with
-//! the number of pods on the node. So ADD and CHECK never count the records. A DEL that succeeds
-//! counts the records only if the last count is at least a minute old. GC, STATUS,
-//! `jackfield reconcile` and a DEL that fails always count the records. Between two counts, the
-//! agent adjusts `jackfield_attachments` after each ADD and DEL that succeeds.
+//! Counting many records takes long, and the runtime waits for the call. So ADD and CHECK never
+//! count the records. A DEL that succeeds counts the records only if the last count is at least a
+//! minute old. GC, STATUS, `jackfield reconcile` and a DEL that fails always count the records.
+//! Between two counts, the agent increases the metric `jackfield_attachments` after each ADD that
+//! succeeds, and decreases it after each DEL that succeeds.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::request::NodeConfig;
 
 /// The file whose modification time is the time of the last count.
 const COUNTED: &str = "counted";
-/// A DEL that succeeds counts only if the last count is at least this old.
+/// A DEL that succeeds counts the records only if the last count is at least this old.
 const COUNT_EVERY: Duration = Duration::from_secs(60);
 
 /// Counts the records of the journal. Returns `None` if this call does not count them, or if
@@ -31,11 +31,12 @@ pub fn to_report(
     let counted = DatedFile::of(host, config, COUNTED)?;
     let is = |other: Verb| verb == other.as_str();
     let is_due = || counted.age().is_none_or(|age| age >= COUNT_EVERY);
-    // A failed DEL always counts, so that the metrics show its failed detachment at once.
+    // Always count the records after a failed DEL, so that the metrics show its failed detachment
+    // at once.
     if is(Verb::Add) || is(Verb::Check) || (is(Verb::Del) && !failed && !is_due()) {
         return None;
     }
-    // If the file cannot be written, the next DEL counts too.
+    // If the file cannot be written, the next DEL counts the records again.
     let _ = counted.date_now();
     Some(host.journal.count())
 }

@@ -51,8 +51,8 @@ fn entry(
     entry
 }
 
-/// Builds the status of the pod's ResourceClaims from the attachments whose devices these claims
-/// allocated.
+/// Builds the status of the pod's ResourceClaims. It covers the attachments that use a device of a
+/// claim.
 fn claims(sandbox: &Sandbox, results: &[Option<CniResult>], shown: &[Shown]) -> Vec<ClaimStatus> {
     let attachments = sandbox.header.attachments.iter().zip(results);
     let devices = attachments
@@ -68,7 +68,7 @@ fn claims(sandbox: &Sandbox, results: &[Option<CniResult>], shown: &[Shown]) -> 
 
 /// Writes a file that asks the agent to remove the detached attachments at `indices` from the
 /// status of the pod's ResourceClaims. Writes no file if the journal has a record of another
-/// sandbox of the pod, or if the node has no agent.
+/// sandbox of the pod, or if the node has a kubeconfig and no agent listens.
 pub(super) fn leave_claims(context: &Context<'_>, sandbox: &Sandbox, indices: &[usize]) {
     let attachments = sandbox.header.at(indices);
     let devices = attachments.filter_map(|it| Some((it.device.as_ref()?.claim.clone()?, None)));
@@ -110,8 +110,8 @@ pub(super) fn publish(
     Ok(status)
 }
 
-/// Builds the event that lists the attachments of a pod from the index `first` on. The event has
-/// the same `reason` and wording as the event of Multus.
+/// Builds the event that lists the attachments with an index of at least `first`. The event has the
+/// same `reason` and wording as the event of Multus.
 pub(super) fn added(sandbox: &Sandbox, first: usize) -> Event {
     let part = |(attachment, attached): (&Attachment, &Progress)| {
         let ips = attached.result.iter().flat_map(|result| &result.ips);
@@ -127,8 +127,8 @@ pub(super) fn added(sandbox: &Sandbox, first: usize) -> Event {
     Event::normal("AddedInterface", parts.join("; "))
 }
 
-/// Builds the event that lists the attachments at `indices` as detached. Returns `None` if there
-/// are none.
+/// Builds the event that lists the attachments at `indices` as detached. Returns `None` if
+/// `indices` is empty.
 pub(super) fn removed(sandbox: &Sandbox, indices: &[usize]) -> Option<Event> {
     let attachments = sandbox.header.at(indices);
     let parts = attachments.map(|it| format!("Remove {} from {}", it.ifname, it.label));

@@ -59,9 +59,9 @@ pub(super) fn answer(context: &Context<'_>, until: Instant) -> Result<Answer, Cl
     }
 }
 
-/// Asks the cluster the same question as [`answer`]. If [`answer`] would ask no question, this
-/// function only checks that the cluster is ready to answer. With `dynamicAttachment`, the answer
-/// also names the sandboxes whose attachments do not match the pod's current annotation.
+/// Like [`answer`], but if all networks are on disk, checks that the cluster is ready to answer.
+/// With `dynamicAttachment`, also asks for the sandboxes whose attachments do not match the current
+/// annotation of their pod.
 ///
 /// # Errors
 /// If the cluster does not answer by `until`.
@@ -106,7 +106,7 @@ pub(super) fn find(
     until: Instant,
 ) -> Option<KnownNetwork> {
     let config = &context.request.config;
-    // A pod may select a cluster network other than the node's, so compare the labels.
+    // If the pod's annotation replaced the cluster network, the labels differ.
     if attachment.is_cluster
         && let (cluster, _) = named(context, &answer(context, until).ok()?)
         && let Ok(cluster) = cluster.read(context)

@@ -22,7 +22,7 @@ pub enum Note {
     /// A plugin returned an error on CHECK, because it does not implement CHECK.
     #[error("{0}: {1}")]
     NoCheck(NetworkPlace, Box<ChainError>),
-    /// A failure that does not fail the call. For example, Jackfield could not create an event, or
+    /// A failure that does not end the call. For example, Jackfield could not create an event, or
     /// CHECK found a difference for which `verify` requests only a warning.
     #[error("{0}")]
     Tolerated(Failure),
@@ -31,8 +31,8 @@ pub enum Note {
     DelOfDamagedRecord(ContainerId, #[source] SharedError),
     /// A record is damaged.
     #[error(
-        "{0}; its sandbox may still be attached: delete the pod, so that DEL detaches as much as \
-         possible"
+        "{0}; the sandbox of this record may still be attached: delete the pod, so that DEL \
+         detaches as much as possible"
     )]
     DamagedRecord(#[source] SharedError),
     /// DEL for a sandbox without a record failed, but there is no sign that the sandbox was
@@ -65,18 +65,18 @@ pub enum Note {
     /// The ADD failed, and the delegates refused DEL for so long that Jackfield gave up the
     /// detachment.
     #[error(
-        "{0}; Jackfield gives up the detachment, because the ADD failed too; free by hand any \
-         address that the IPAM plugin may have assigned"
+        "{0}; Jackfield gives up the detachment, because the ADD failed and the plugins keep \
+         refusing DEL; if the IPAM plugin assigned an address, free it by hand"
     )]
     GivenUp(Failure),
     /// A retried DEL succeeded.
-    #[error("owed: container {0}: detached now")]
+    #[error("container {0}: the retry of its detachment succeeded")]
     OwedDone(ContainerId),
     /// A retried DEL failed again.
-    #[error("owed: container {0}: {1}")]
+    #[error("container {0}: the retry of its detachment failed: {1}")]
     OwedAgain(ContainerId, Failure),
     /// The process that retries a failed DEL cannot be started.
-    #[error("owed: container {0}: cannot start the retry: {1}")]
+    #[error("container {0}: cannot start the retry of its detachment: {1}")]
     NoRetry(ContainerId, io::Error),
     /// The process that changes the networks of a running pod cannot be started.
     #[error("container {0}: cannot start the change of its networks: {1}")]
@@ -87,20 +87,22 @@ pub enum Note {
     /// GC ran out of time with this number of sandboxes left to detach.
     #[error("GC had no time for {0} containers; the next GC continues with them")]
     GcOutOfTime(usize),
-    /// GC does not run the plugins' GC, because the attachments of a live container are unknown.
+    /// Jackfield does not call GC of any plugin, because the attachments of a live container are
+    /// unknown.
     #[error(
-        "container {0} is attached and not on record, so GC does not run the plugins' GC: a \
-         plugin might free the resources of that container"
+        "container {0} is attached and not on record, so Jackfield does not call GC of any plugin: \
+         a plugin might free the resources of that container"
     )]
     UnrecordedContainer(ContainerId),
-    /// GC does not run the plugins' GC, because the networks of running pods are being changed.
+    /// Jackfield does not call GC of any plugin, because the networks of running pods are being
+    /// changed.
     #[error(
-        "networks of running pods are being changed, so GC does not run the plugins' GC: a \
-         plugin might free the resources of a new attachment ({0})"
+        "networks of running pods are being changed, so Jackfield does not call GC of any plugin: \
+         a plugin might free the resources of a new attachment ({0})"
     )]
     ChangesUnderWay(LockError),
-    /// GC does not run the GC of some networks' plugins, because the configurations of all networks
-    /// together exceed the size limit.
+    /// GC skips some networks, because the configurations of all networks together exceed the size
+    /// limit.
     #[error(
         "GC skips {left_out} networks, because the configurations of all networks together \
          exceed {limit} bytes; shorten the configurations"
@@ -130,27 +132,30 @@ mod tests {
         for (note, words) in [
             (
                 Note::GivenUp(Failure::NotReady("/ready".into())),
-                "gives up the detachment, because the ADD failed too; free by hand any address",
+                "gives up the detachment, because the ADD failed and the plugins keep refusing \
+                 DEL; if the IPAM plugin assigned an address, free it by hand",
             ),
             (
                 Note::DamagedRecord(SharedError::new(io::Error::other("/a"))),
-                "/a; its sandbox may still be attached: delete the pod",
+                "/a; the sandbox of this record may still be attached: delete the pod",
             ),
             (
                 Note::OwedDone(container()),
-                "owed: container c1: detached now",
+                "container c1: the retry of its detachment succeeded",
             ),
             (Note::GcOutOfTime(3), "no time for 3 containers"),
             (
                 Note::UnrecordedContainer(container()),
-                "container c1 is attached and not on record, so GC does not run the plugins' GC",
+                "container c1 is attached and not on record, so Jackfield does not call GC of any \
+                 plugin: a plugin might free the resources",
             ),
             (
                 Note::ChangesUnderWay(LockError::Busy {
                     path: "/locks/changes".into(),
                     holders: "process 7".to_owned(),
                 }),
-                "networks of running pods are being changed, so GC does not run the plugins' GC",
+                "networks of running pods are being changed, so Jackfield does not call GC of any \
+                 plugin: a plugin might free the resources",
             ),
         ] {
             let line = note.to_string();

@@ -16,9 +16,8 @@ use crate::plan::{Difference, Inputs, Plan, difference, plan};
 /// The facts about a pod from the runtime and from the cluster.
 #[derive(Debug)]
 pub(super) struct PodFacts {
-    /// The name of the pod, if the runtime passes one. If the runtime passes no UID, this name
-    /// contains the UID from the cluster. Without a UID, a publication could change a later pod
-    /// with the same name.
+    /// The pod, if the runtime names it. The UID comes from the runtime, or otherwise from the
+    /// cluster. The UID ensures that a later pod with the same name does not get this pod's status.
     pub(super) pod: Option<PodName>,
     annotations: PodAnnotations,
     /// The answer of the cluster.
@@ -27,8 +26,8 @@ pub(super) struct PodFacts {
 }
 
 impl PodFacts {
-    /// Combines the data from the runtime with the cluster's `answer`. Annotations that the runtime
-    /// passes take precedence over those from the cluster.
+    /// Combines the data from the runtime with the cluster's `answer`. Annotations from the runtime
+    /// take precedence over annotations from the cluster.
     pub(super) fn of(context: &Context<'_>, inquiry: Inquiry, answer: Answer) -> PodFacts {
         let clusters = answer.pod.as_ref();
         let is_pod = inquiry.pod.is_some();
@@ -48,8 +47,7 @@ impl PodFacts {
     }
 
     /// Finds the devices that kubelet allocated to the pod, if one of the pod's networks may use
-    /// devices. If `question` is given, waits for kubelet's data, and asks the question again after
-    /// each pause of [`gather`].
+    /// devices. If `question` is given, [`gather`] may wait for kubelet and ask the question again.
     pub(super) fn allocation(
         &self,
         context: &Context<'_>,

@@ -49,7 +49,7 @@ pub struct Prepared {
 /// # Errors
 /// If the data from the runtime is invalid, if the cluster does not answer, or if the UID of the
 /// pod in the cluster differs from the UID in `CNI_ARGS`. Problems of the plan are in
-/// [`Prepared::problems`] instead.
+/// [`Prepared::problems`].
 pub fn prepare(context: &Context<'_>) -> Result<Prepared, Failure> {
     announce(context)?.prepare()
 }
@@ -61,7 +61,7 @@ pub(super) struct Announced<'a> {
     question: Option<Question>,
 }
 
-/// Announces to the cluster the question that [`Announced::prepare`] asks later. The caller can do
+/// Tells the cluster in advance which question [`Announced::prepare`] will ask. The caller can do
 /// other work while the cluster looks up the answer.
 ///
 /// # Errors
@@ -109,7 +109,7 @@ impl Announced<'_> {
 /// # Errors
 /// If the data from the runtime is invalid, if the cluster does not answer, or if the UID of the
 /// pod in the cluster differs from the UID in `CNI_ARGS`. Problems of the plan are in
-/// [`Change::prepared`] instead.
+/// [`Change::prepared`].
 pub(super) fn change(context: &Context<'_>, header: &Header) -> Result<Change, Failure> {
     let inquiry = Inquiry::of(context)?;
     let question = inquiry.question(context, Duration::ZERO);
@@ -137,7 +137,7 @@ pub(super) fn change(context: &Context<'_>, header: &Header) -> Result<Change, F
     })
 }
 
-/// A change of the networks of a running pod, with the programs of the networks to attach.
+/// A change of the networks of a running pod.
 #[derive(Debug, Default)]
 pub struct Change {
     /// The indices of the recorded attachments to detach.
@@ -149,7 +149,8 @@ pub struct Change {
     pub prepared: Prepared,
 }
 
-/// Checks that the SR-IOV plugins will read each VF setting as it is written in the definition.
+/// Checks that the SR-IOV plugins accept and correctly read each VF setting in the definition. For
+/// example, refuses `"spoofchk": "yes"`, which sriov-cni reads as `off`.
 fn check_functions(plan: &mut Plan) {
     for attachment in &plan.attachments {
         if let Err(error) = IntendedFunction::check(&attachment.config) {

@@ -37,8 +37,7 @@ pub struct Shown {
     /// The hardware address of the interface, if the result of the delegate has none. ib-sriov-cni,
     /// for example, reports none.
     pub mac: Option<String>,
-    /// The device-info, completed with facts about the hardware and checked against them (NPWG 1.3
-    /// §5.3.7).
+    /// The device-info, with the facts that Jackfield added from the hardware (NPWG 1.3 §5.3.7).
     pub device_info: Option<Value>,
 }
 
@@ -78,8 +77,8 @@ pub fn prove(
         let warnings = Vec::new();
         return Ok(Proof { warnings, shown });
     }
-    // If `driver` is `None`, the identifier has the device plugin's own format. Jackfield cannot
-    // compare such an identifier with the interface.
+    // If a device has no `driver`, its ID has the device plugin's own format. Jackfield cannot
+    // compare such an ID with the interface.
     let device = attachment.device.as_ref().filter(|it| it.driver.is_some());
     let intended = Intended {
         ifname: &attachment.ifname,
@@ -160,9 +159,9 @@ fn hardware_address(link: &Link) -> Option<String> {
     ethernet.or_else(|_| ipoib()).ok()
 }
 
-/// Returns a finding for every socket in the result that cannot exist, because its directory is
-/// missing or its path is relative. A missing socket in an existing directory is no finding,
-/// because the pod may create the socket later.
+/// Returns a finding for each unusable socket path in the result: the path is relative, or its
+/// directory is missing. A missing socket in an existing directory is no finding, because the pod
+/// may create the socket later.
 fn lost_sockets(attachment: &Attachment, result: Option<&CniResult>) -> Vec<Finding> {
     let interfaces = result.into_iter().flat_map(|result| &result.interfaces);
     let sockets = interfaces.filter_map(|interface| interface.socket_path.as_deref());
@@ -178,8 +177,8 @@ fn lost_sockets(attachment: &Attachment, result: Option<&CniResult>) -> Vec<Find
     sockets.filter(is_lost).map(finding).collect()
 }
 
-/// Returns a finding for each further interface that the result places in the pod, but that is
-/// missing there.
+/// Returns a finding for each interface that is in the result and not in the pod. Skips the
+/// attachment's own interface, and interfaces without `sandbox`.
 fn lost_others(
     attachment: &Attachment,
     result: Option<&CniResult>,

@@ -27,10 +27,12 @@ pub(super) use unrecorded::find as find_unrecorded;
 /// the sandbox had a record that was destroyed or damaged.
 ///
 /// # Errors
-/// [`Failure::Owed`] if there is a sign that the sandbox is attached, and the delegates do not
-/// detach all of it. The sandbox then has a record for the retry, unless the record cannot be
-/// written. Another error if there is such a sign, but the attachments cannot be determined, or if
-/// the record cannot be removed after the detachment.
+/// If there is no sign that the sandbox is attached, there is no error. Otherwise:
+///
+/// - [`Failure::Owed`] if an attachment could not be detached or a device could not be restored. If
+///   Jackfield could write a record, it retries the detachment later.
+/// - Another failure if the attachments cannot be determined, or if the record cannot be removed
+///   after the detachment.
 pub(super) fn del_without_record(
     context: &Context<'_>,
     key: &Key,
@@ -40,9 +42,9 @@ pub(super) fn del_without_record(
         return Ok(());
     };
     if unrecorded.is_attached {
-        // Write the record first. If this DEL fails, Jackfield then retries it like any other DEL.
-        // If the record cannot be written, detach without it. The disk may be full, and deleting
-        // the pod may free space.
+        // Write the record first, so that Jackfield retries this DEL if it fails. If the record
+        // cannot be written, detach without it. The disk may be full, and deleting the pod may free
+        // space.
         let journal = &context.host.journal;
         let recorded = journal.write(&unrecorded.sandbox).map(drop);
         let recorded = match unrecorded.is_of_multus {

@@ -66,7 +66,7 @@ struct Ran {
 
 impl Runner {
     /// Makes a runner that runs its worlds on one processor. All threads of the runner stay on this
-    /// processor. A switch between threads on different processors takes several times as long.
+    /// processor, because switching to a thread on another processor is several times slower.
     fn on_processor(number: usize) -> Runner {
         let this = Pid::from_raw(0);
         let allowed = sched_getaffinity(this).unwrap();
@@ -85,9 +85,8 @@ impl Runner {
         self.run_in(seed, mutant, mutant, is_verbose)
     }
 
-    /// Runs a world. If `mutant` is given, the world breaks on purpose the rule that `mutant`
-    /// stands for. If `favoured` is given, the world gets conditions in which breaking the rule of
-    /// `favoured` would have an effect.
+    /// Runs a world. If `mutant` is given, the world breaks this rule on purpose. If `favoured` is
+    /// given, the world gets the conditions in which breaking that rule matters.
     fn run_in(
         &self,
         seed: u64,
@@ -135,7 +134,7 @@ const PROGRESS: u64 = 20_000;
 
 /// Runs worlds on all processors until `is_enough` accepts the number of pods so far, or until a
 /// world breaks a rule. Returns the figures. If a world broke a rule, also returns its seed and the
-/// rules that it broke. If several worlds broke rules, returns the world with the lowest seed.
+/// rules that it broke. If several worlds broke rules, chooses the world with the lowest seed.
 fn run_worlds(
     first: u64,
     mutant: Option<Mutant>,

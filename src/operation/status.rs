@@ -1,11 +1,11 @@
 //! STATUS: reports whether an ADD could succeed now (CNI 1.1.0 §2 STATUS).
 //!
 //! STATUS checks what every ADD needs, such as the cluster network and its programs, and reports
-//! the first problem. By default, STATUS tolerates an absent agent. While STATUS fails, kubelet
-//! reports the node as NotReady, and after some minutes the cluster evicts the node's pods,
-//! including pods that do not need the agent. Without the agent, only the ADD of a pod that needs
-//! the agent fails, with code 11. If `statusNeedsAgent` is set, STATUS fails if the agent has been
-//! absent for more than a minute.
+//! the first problem. By default, STATUS tolerates an absent agent. Otherwise kubelet would report
+//! the node as NotReady, and after some minutes the cluster would evict the node's pods, including
+//! pods that do not need the agent. Without the agent, only the ADD of a pod that needs the agent
+//! fails, with code 11. With `statusNeedsAgent`, STATUS fails if the agent has been absent for more
+//! than a minute.
 
 use std::time::Duration;
 
@@ -28,17 +28,17 @@ const AGENT_MAY_BE_AWAY: Duration = Duration::from_secs(60);
 pub struct Ready {
     /// The name of the cluster network.
     pub network: String,
-    /// Which plugins of the cluster network ran STATUS. `Some(Ran::None)` means that the CNI
-    /// version of the network is too old for STATUS. The field is `None` if the network's
-    /// configuration is not on disk, and the cluster does not answer.
+    /// Whether the plugins of the cluster network ran STATUS. `Some(Ran::None)` means that the CNI
+    /// version of the network is too old for STATUS. The field is `None` if the cluster does not
+    /// answer and the network's configuration is not on disk.
     pub asked: Option<Ran>,
 }
 
 /// Checks whether an ADD could succeed now.
 ///
 /// # Errors
-/// [`Failure::NotAvailable`]: code 50, or code 11 or 51 if a plugin of the cluster network returned
-/// that code.
+/// [`Failure::NotAvailable`], with code 50. If a plugin of the cluster network returned code 11 or
+/// 51, the failure has the plugin's code.
 pub fn status(context: &Context<'_>) -> Result<Ready, Failure> {
     recovery::begin_retry(context, None);
     look(context).map_err(|cause| Failure::NotAvailable(Box::new(cause)))

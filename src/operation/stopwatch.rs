@@ -1,5 +1,5 @@
 //! Measures a call. The stopwatch only collects figures: the outcome of the call, and how long its
-//! phases and plugins took. The call sends the figures to the agent after it has answered the
+//! phases and plugins took. The call sends the figures to the agent after its answer to the
 //! runtime.
 
 use std::cell::{Cell, RefCell};

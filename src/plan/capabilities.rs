@@ -64,8 +64,9 @@ impl Planner<'_> {
         Err(problem.into())
     }
 
-    /// Passes one request to the plugins that declare its capability. A request whose capability no
-    /// plugin declares is an error. There are three exceptions for addresses (`ips` and `mac`):
+    /// Passes one request to the plugins that declare its capability. If no plugin declares the
+    /// capability, the request is an error. There are three exceptions for addresses (`ips` and
+    /// `mac`):
     ///
     /// - With `npwgVersion: 1.0`, addresses go into `args.cni` and CNI_ARGS, and nowhere else.
     /// - With `undeclared: args`, addresses go into CNI_ARGS, and also to plugins that declare the

@@ -16,8 +16,7 @@ const DEVICE_INFO_FILE: &str = "CNIDeviceInfoFile";
 
 impl Planner<'_> {
     /// Assigns a device to each attachment that needs one. All networks of the pod, including the
-    /// cluster network, share one allocation. The attachments that a running pod keeps also keep
-    /// their devices.
+    /// cluster network, share one allocation. An attachment that already exists keeps its device.
     pub(super) fn devices(&mut self) {
         let attachments = self.plan.attachments.iter().enumerate();
         let wishes = attachments.map(|(index, attachment)| {
@@ -47,9 +46,9 @@ impl Planner<'_> {
     }
 }
 
-/// Passes the device to all plugins under the keys that Multus adds to their configurations.
-/// Plugins that declare the capabilities also get the device in capability arguments. Without a
-/// device, passes only the path of the device-info file, to plugins that declare
+/// Passes the device to all plugins under the keys `deviceID` and `pciBusID`, as Multus does. Also
+/// passes the capability arguments `deviceID` (the device) and `CNIDeviceInfoFile` (the path of the
+/// device-info file) to plugins that declare them. Without a device, passes only
 /// `CNIDeviceInfoFile`.
 fn pass_device(
     inputs: &Inputs<'_>,

@@ -24,10 +24,10 @@ pub struct Difference {
 /// networks of the node configuration stay as they are. `is_of_older_release` is true for a record
 /// that does not say which attachments the pod selected.
 ///
-/// An element of the annotation matches an attachment of the same network with the same requests,
-/// at any position. If the element names an interface, the attachment must have that interface. If
-/// the annotation is invalid, the plan contains this problem and no attachments, and nothing
-/// changes.
+/// An element of the annotation matches an attachment of the same network with the same requests.
+/// The order of the elements does not matter. If the element names an interface, the attachment
+/// must have that interface. If the annotation is invalid, the plan contains this problem and no
+/// attachments, and nothing changes.
 pub fn difference(
     inputs: Inputs<'_>,
     recorded: &[Attachment],
@@ -87,8 +87,8 @@ pub fn difference(
     }
 }
 
-/// Finds the recorded attachment that matches each selection. First matches the selections that
-/// name an interface.
+/// Finds the matching recorded attachment of each selection, if there is one. Begins with the
+/// selections that name an interface.
 fn match_all(selections: &[Selection], recorded: &[(usize, &Attachment)]) -> Vec<Option<usize>> {
     let mut matched = vec![None; selections.len()];
     let is_claimed = |attachment: &Attachment| {
@@ -113,8 +113,8 @@ fn match_all(selections: &[Selection], recorded: &[(usize, &Attachment)]) -> Vec
     matched
 }
 
-/// Whether the attachment was made for the requests of `selection`. The record of an older release
-/// contains only some of the requests, so only these are compared.
+/// Whether the attachment was made for the requests of `selection`. Compares digests. If the record
+/// has no digest, because an older release wrote it, compares the requests themselves.
 fn carries_out(attachment: &Attachment, selection: &Selection) -> bool {
     if let Some(digest) = &attachment.selection {
         return *digest == selection.digest();

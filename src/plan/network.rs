@@ -22,8 +22,8 @@ pub struct KnownNetwork {
 /// Reads a network's name and configuration.
 ///
 /// # Errors
-/// [`Reason::Configuration`] if the configuration is invalid, or if it has no name and there is no
-/// definition to take the name from.
+/// [`Reason::Configuration`] if the configuration is invalid, or if neither the configuration nor a
+/// definition has a name for the network.
 pub fn read(network: &Network) -> Result<KnownNetwork, Reason> {
     let invalid = |error| ConfigurationProblem::Invalid {
         origin: network.origin.clone(),

@@ -20,10 +20,10 @@ pub(super) struct Planner<'a> {
     pub(super) position: usize,
     /// The interface names that the pod requests.
     pub(super) requested: Vec<InterfaceName>,
-    /// If the name with the number `position` is taken, `next_ifname` counts up from `last` or
-    /// from `position`, whichever is higher. For an ADD, `last` is the number of the pod's
-    /// networks, with the cluster network and without the auxiliary chain. It is 0 until the
-    /// planner has read a valid annotation of the pod.
+    /// If the name `net<position>` is taken, the planner tries higher numbers, but none below
+    /// `last`. In an ADD, `last` is 0 until the planner reads a valid annotation. From then on, it
+    /// is the number of the pod's networks, including the cluster network but not the auxiliary
+    /// chain.
     pub(super) last: usize,
     /// The number of planned attachments that already exist and stay as they are. These come first
     /// in the plan.
@@ -134,7 +134,8 @@ impl<'a> Planner<'a> {
         self.unrestricted(network, ifname, named_in == NamedIn::ClusterNetwork)
     }
 
-    /// Plans a network of the node configuration. Only `policy.node` restricts this network.
+    /// Like [`Self::administrators`], but for a network that is already found. Of all restrictions,
+    /// checks only `policy.node`.
     fn unrestricted(
         &self,
         network: &Network,
@@ -202,8 +203,8 @@ impl<'a> Planner<'a> {
         Ok(known)
     }
 
-    /// Returns `net1`, `net2`, … by position. If another attachment has that name or the pod
-    /// requests it, returns a later free name, since names must be unique (NPWG 1.3 §4.2.1).
+    /// Returns `net` with the number `position`. If an attachment has this name or the pod requests
+    /// it, returns a later free name, since names must be unique (NPWG 1.3 §4.2.1).
     pub(super) fn next_ifname(&self) -> InterfaceName {
         let is_taken = |name: &InterfaceName| {
             let mut attachments = self.plan.attachments.iter();

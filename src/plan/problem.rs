@@ -45,14 +45,14 @@ pub enum Reason {
     /// Another interface of the pod, with this name, requests the same MAC or GUID on the same
     /// layer-2 network.
     #[error(
-        "interface {0} requests the same MAC or GUID on the same layer-2 network; request another"
+        "interface {0} on the same layer-2 network requests the same MAC or GUID; request another address"
     )]
     HardwareAddressUsed(InterfaceName),
     /// The network's configuration cannot be used.
     #[error(transparent)]
     Configuration(#[from] ConfigurationProblem),
-    /// The pod requests something, for example an IP address, for which a plugin of the chain must
-    /// declare a capability. No plugin declares this capability.
+    /// The pod requests something that needs a capability, for example an IP address. No plugin of
+    /// the chain declares this capability.
     #[error(
         "the pod requests {}, but no plugin of the chain ({}) declares the capability \
          {capability}; add \"capabilities\": {{\"{capability}\": true}} to the definition or \
@@ -105,7 +105,7 @@ fn annotation_key(capability: &str) -> &str {
 /// What is wrong with the configuration of a network.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigurationProblem {
-    /// The network was not found, or its definition or file cannot be used.
+    /// The network was not found or cannot be used. `named_in` says what to correct.
     #[error("{report}; {named_in}")]
     NotFound {
         /// What the cluster reports.
@@ -113,13 +113,13 @@ pub enum ConfigurationProblem {
         /// Where the network is named.
         named_in: NamedIn,
     },
-    /// The definition exists but has an error.
+    /// The definition exists but has an error. The report contains the remedy.
     #[error("{0}")]
     Unusable(SharedError),
     /// The configurations of the pod's networks have more than
     /// [`MAX_CONFIGURATIONS`](super::MAX_CONFIGURATIONS) bytes together.
     #[error(
-        "{origin}: the configurations of the pod's networks up to this network have {bytes} bytes; \
+        "{origin}: with this network, the configurations of the pod's networks have {bytes} bytes; \
          {MAX_CONFIGURATIONS} are allowed; shorten the configurations or select fewer networks"
     )]
     TooLarge {
@@ -141,8 +141,8 @@ pub enum ConfigurationProblem {
         /// How many capabilities the plugin declares.
         count: usize,
     },
-    /// The configuration is invalid, or it has no name and the definition's name is not a valid CNI
-    /// network name.
+    /// The configuration is invalid. Or the configuration has no name, and the definition's name is
+    /// not a valid CNI network name.
     #[error("{origin}: {error}; correct the configuration there")]
     Invalid {
         /// Where the configuration is.
@@ -218,8 +218,8 @@ pub enum Restriction {
     },
     /// The policy of this namespace lists networks, but not the selected network.
     #[error(
-        "the policy of namespace {0} does not list it under \"networks\"; \
-         add it there or select another"
+        "the policy of namespace {0} does not list the network under \"networks\"; add the network \
+         there or select another"
     )]
     Network(String),
     /// The pod's `cni-args` set a denied key.
@@ -240,7 +240,7 @@ pub enum Restriction {
     )]
     ClusterName(NetworkName),
     /// The list of plugins has a denied key.
-    #[error("its list of plugins has the key {key}, which {rule} denies; remove it")]
+    #[error("the network's list of plugins has the key {key}, which {rule} denies; remove the key")]
     ListKey {
         /// The key, as the policy writes it.
         key: String,
@@ -248,7 +248,7 @@ pub enum Restriction {
         rule: RuleName,
     },
     /// A plugin's configuration has a denied key.
-    #[error("plugin {plugin} has the key {key}, which {rule} denies; remove it")]
+    #[error("plugin {plugin} has the key {key}, which {rule} denies; remove the key")]
     PluginKey {
         /// The plugin of the chain.
         plugin: PluginType,
@@ -278,7 +278,7 @@ pub enum Restriction {
     /// A plugin's configuration contains too many other configurations for the policy to check, or
     /// nests them too deeply.
     #[error(
-        "plugin {plugin} nests too many plugins, or nests them too deeply, for {rule} to check \
+        "{rule} cannot check plugin {plugin}, which nests too many plugins or nests too deeply \
          (plugins may nest {LEVELS} deep, lists {LISTS} deep); flatten its configuration"
     )]
     TooDeep {

@@ -1,5 +1,5 @@
-//! Which networks the pods of a namespace may select (NPWG 1.3 §7.4), and which plugins and keys
-//! these networks and the networks of the node configuration may use.
+//! Which networks the pods of a namespace may select (NPWG 1.3 §7.4), and which plugins and keys a
+//! network may use. `policy.node` applies to the networks of the node configuration.
 
 mod denied_keys;
 mod nested_plugins;
@@ -62,8 +62,7 @@ pub(super) fn check_name(
     Err(Restriction::ClusterName(selected.network.clone()))
 }
 
-/// Checks one network of the node configuration against `policy.node`, wherever the network's
-/// configuration comes from.
+/// Checks a network of the node configuration against `policy.node`.
 ///
 /// # Errors
 /// [`Restriction`], with the CNI code 108.

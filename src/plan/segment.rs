@@ -40,12 +40,12 @@ pub enum Uplink {
     },
     /// The port of the device with this ID.
     Device(String),
-    /// No plugin of the attachment has an uplink, or the configuration does not name it.
+    /// The plugins' configurations name no valid uplink.
     Unknown,
 }
 
 impl Uplink {
-    /// The uplink of the first plugin in the chain that has one.
+    /// The uplink of the first plugin that has an uplink.
     pub fn of(attachment: &Attachment) -> Uplink {
         let device = attachment.device.as_ref().map(|device| device.id.as_str());
         let mut plugins = attachment.config.plugins().iter();
@@ -56,8 +56,8 @@ impl Uplink {
 }
 
 /// The uplink of one plugin. The plugin's type decides which keys count. For example, `sriov`
-/// ignores `master`, so `of_plugin` also ignores that key. Otherwise pods on the same port could
-/// get different segments.
+/// ignores `master`, so `of_plugin` also ignores that key. If `of_plugin` read the key, pods on the
+/// same port could get different segments.
 fn of_plugin(plugin: &PluginConfig, allocated: Option<&str>) -> Option<Uplink> {
     let body = plugin.body();
     let device = || {

@@ -41,9 +41,8 @@ impl Planner<'_> {
     }
 
     /// Reads the pod's selections. Returns an empty list if the pod is unknown, or if the
-    /// annotation is missing or invalid. The planner reads the selections before it names the
-    /// interfaces of further `delegates` and `defaultNetworks`, because the names that the pod
-    /// requests take precedence.
+    /// annotation is missing or invalid. The planner reads the selections before it generates
+    /// interface names, so that it can avoid the names in the annotation.
     pub(super) fn selections(&mut self) -> Vec<Selection> {
         let (Some(pod), Some(text)) = (self.inputs.pod, &self.inputs.annotations.networks) else {
             return Vec::new();

@@ -292,8 +292,7 @@ fn generated_interface_names_avoid_requested_names() {
         let attached: Vec<&str> = attached.map(|it| it.ifname.as_str()).collect();
         assert_eq!(attached, names, "{annotation}");
     }
-    // The generated names of the administrator's networks also avoid the names that the pod
-    // requests.
+    // Generated names of default networks also avoid the names that the pod requests.
     let story = story
         .macvlan("infra/metrics", &[])
         .node("defaultNetworks", json!(["infra/metrics"]))

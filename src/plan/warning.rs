@@ -47,8 +47,8 @@ fn key_list(keys: &[String]) -> String {
 pub enum PlanRemark {
     /// The annotation replaces the cluster network.
     #[error(
-        "annotation {DEFAULT_NETWORK_ANNOTATION}: {network} is attached instead of clusterNetwork \
-         {cluster}"
+        "annotation {DEFAULT_NETWORK_ANNOTATION}: {network} replaces the configured cluster network \
+         ({cluster})"
     )]
     Replaced {
         /// The definition that the annotation names.
@@ -67,7 +67,7 @@ pub enum PlanRemark {
     /// interface.
     #[error(
         "annotation {DEFAULT_NETWORK_ANNOTATION}: interface {interface} is ignored, since the \
-         runtime names the cluster network's interface: {ifname}"
+         runtime chose {ifname} for the cluster network"
     )]
     InterfaceIgnored {
         /// The interface that the annotation names.

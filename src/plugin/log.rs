@@ -1,5 +1,5 @@
-//! The log of a call. Warnings go to `logFile` and, unless `logToStderr` is false, to stderr. Other
-//! lines go only to `logFile`.
+//! The log of a call. All lines go to `logFile`. Warnings also go to stderr, unless `logToStderr`
+//! is false.
 //!
 //! A call never fails because its log cannot be written.
 
@@ -22,8 +22,8 @@ const MEGABYTE: u64 = 1 << 20;
 const DAY: u64 = 24 * 60 * 60;
 
 impl Log {
-    /// Logs a warning about `call`. Writes the warning to the file at the level `error`. If
-    /// `to_stderr` is set, writes it to stderr too.
+    /// Logs a warning about `call` at the level `error`. If `to_stderr` is set, also writes the
+    /// warning to stderr.
     pub(crate) fn warn(&self, call: &str, line: &str) {
         let line = format!("{call}: {line}");
         if self.to_stderr {
@@ -111,8 +111,8 @@ fn rotate(path: &Path, file: File, rotation: Rotation) -> io::Result<()> {
     Ok(())
 }
 
-/// The parts of an old file's name before and after the time: `jackfield-` and `.log` for
-/// `jackfield.log`.
+/// Returns the two parts of an old file's name that enclose the time. For `jackfield.log`, these
+/// are `jackfield-` and `.log`.
 fn around_time(path: &Path) -> (String, String) {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     let extension = path.extension().map(OsStr::to_string_lossy);

@@ -17,7 +17,7 @@ pub const CHANGE: &str = "change";
 /// a stream would therefore delay the end of the call.
 ///
 /// # Errors
-/// If the process cannot be started, or if the configuration cannot be written to its stdin.
+/// Fails if Jackfield cannot start the process or cannot pass the configuration to it.
 pub(super) fn start(context: &Context<'_>, work: Work, key: &Key) -> io::Result<()> {
     let command = match work {
         Work::Retry => RETRY,

@@ -37,8 +37,8 @@ impl Call {
     /// Reads the environment through `variable`.
     ///
     /// # Errors
-    /// Code 4 for an unknown verb, for missing variables, and for invalid `CNI_ARGS`. A DEL accepts
-    /// invalid `CNI_ARGS`. The error names every missing variable.
+    /// Code 4 for an unknown verb, and for missing variables. The error names every missing
+    /// variable. Also code 4 for invalid `CNI_ARGS`, except in a DEL.
     pub fn read(variable: impl Fn(&str) -> Option<String>) -> Result<Call, EnvironmentError> {
         let text = variable("CNI_COMMAND").unwrap_or_default();
         let verb = Verb::named(&text).ok_or(EnvironmentError::Verb(text))?;

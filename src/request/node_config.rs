@@ -1,10 +1,9 @@
 //! The node configuration: the CNI configuration that the runtime passes on stdin
 //! (`docs/configuration.md`).
 //!
-//! Jackfield reads the configuration as leniently as Multus does, so changing `type` is enough to
-//! migrate a Multus configuration. The case of keys does not matter, `null` counts as absent, and
-//! an unknown key only causes a warning. An invalid value is an error that names the key, the value
-//! and a remedy.
+//! Jackfield reads the configuration as leniently as Multus does. The case of keys does not matter,
+//! `null` counts as absent, and an unknown key only causes a warning. An invalid value is an error
+//! that names the key, the value and a remedy.
 
 mod error;
 mod keys;
@@ -34,7 +33,7 @@ pub struct NodeConfig {
     pub name: NetworkName,
     /// `clusterNetwork`, or the first element of `delegates`.
     pub cluster_network: ClusterNetwork,
-    /// The other elements of `delegates`, which every pod gets, including pods of the system
+    /// The other elements of `delegates`: additional networks of every pod, even in the system
     /// namespaces.
     pub further_delegates: Vec<Box<RawValue>>,
     /// `defaultNetworks`: additional networks of every pod, except for pods of the system
@@ -50,8 +49,8 @@ pub struct NodeConfig {
     pub bin_dir: PathBuf,
     /// `cniDir`: the cache of Multus.
     pub cni_dir: PathBuf,
-    /// `multusNamespace`: where Jackfield looks for a definition without a namespace in
-    /// `clusterNetwork`, `defaultNetworks` or the annotation `v1.multus-cni.io/default-network`.
+    /// `multusNamespace`: the default namespace of the definitions in `clusterNetwork`,
+    /// `defaultNetworks` and the annotation `v1.multus-cni.io/default-network`.
     pub multus_namespace: String,
     /// `namespaceIsolation`: whether a pod may select only definitions of its own namespace and of
     /// the global namespaces.
@@ -61,7 +60,7 @@ pub struct NodeConfig {
     /// `readinessindicatorfile`: the cluster network is ready once this file exists.
     pub readiness_indicator: Option<PathBuf>,
     /// `auxiliaryCNIChainName`: the name of a folder of plugin configurations. The configured
-    /// plugins run for every pod, after all networks of the pod.
+    /// plugins run for every pod. On ADD, they run after the plugins of all the pod's networks.
     pub auxiliary_chain: Option<NetworkName>,
     /// `journalDir`.
     pub journal_dir: PathBuf,
@@ -73,10 +72,10 @@ pub struct NodeConfig {
     pub pod_resources_socket: PathBuf,
     /// `kubeletCheckpoint`.
     pub kubelet_checkpoint: PathBuf,
-    /// `invalidAnnotation`: `true` for `fail`.
+    /// `invalidAnnotation`: whether the ADD of a pod with an invalid annotation fails.
     pub fail_invalid_annotation: bool,
-    /// `verify`: the strictness for the pod's device and for all values that `verify_cluster` does
-    /// not cover.
+    /// `verify`: the strictness for the pod's devices and for values that the pod requested. On all
+    /// networks except the cluster network, also for values that plugins reported.
     pub verify: Strictness,
     /// `verifyCluster`: the strictness for values that the cluster network's plugins reported and
     /// the pod did not request.
@@ -89,8 +88,7 @@ pub struct NodeConfig {
     pub dialect: Dialect,
     /// `statusAddresses`.
     pub status_addresses: StatusAddresses,
-    /// `statusNeedsAgent`: whether STATUS fails while the agent does not answer, except during a
-    /// brief absence of the agent.
+    /// `statusNeedsAgent`: whether STATUS fails if the agent has not answered for a minute.
     pub status_needs_agent: bool,
     /// `dynamicAttachment`: whether a changed annotation changes the networks of a running pod.
     pub dynamic_attachment: bool,
@@ -115,8 +113,8 @@ impl NodeConfig {
 /// The network of the pod's first interface.
 #[derive(Debug, Clone)]
 pub enum ClusterNetwork {
-    /// `clusterNetwork`: the name of a configuration in `confDir` or of a definition, or the path
-    /// of a directory or of a file.
+    /// `clusterNetwork`: the name of a configuration in `confDir`, the name of a definition, or the
+    /// path of a file or directory.
     Named(String),
     /// The first element of `delegates`, which is a configuration.
     Inline(Box<RawValue>),
@@ -276,8 +274,8 @@ pub fn version(conf: &RawObject) -> Result<Version, NodeConfigError> {
     Ok(supplied.unwrap_or(highest))
 }
 
-/// Returns two versions: `cniVersion`, if Jackfield supports it, and the highest supported version
-/// in `cniVersion` and `cniVersions`.
+/// Returns two versions. The first is `cniVersion`, or `None` if Jackfield does not support it. The
+/// second is the highest supported version in `cniVersion` and `cniVersions`.
 ///
 /// # Errors
 /// As [`version`].

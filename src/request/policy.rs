@@ -1,5 +1,6 @@
-//! The key `policy`: which networks the pods of a namespace may select (NPWG 1.3 §7.4), and which
-//! plugins and keys these networks and the networks of the node configuration may use.
+//! The key `policy`. It restricts the networks that the pods of a namespace may select (NPWG 1.3
+//! §7.4). It also restricts the plugins and keys of these networks, and of the networks in the node
+//! configuration.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -23,8 +24,8 @@ pub struct Rule {
     pub types: Vec<String>,
     /// The definitions that pods may select, as `namespace/name`.
     pub networks: Vec<String>,
-    /// Keys that a network configuration list, a plugin's configuration and the pod's `cni-args`
-    /// must not contain, such as `ipam.dataDir` or `sysctl`.
+    /// Keys, such as `ipam.dataDir` or `sysctl`, that neither a network's configuration nor the
+    /// pod's `cni-args` may contain.
     pub deny_keys: Vec<String>,
     /// Whether the rule has `dynamicAttachment: false`. A changed annotation then does not change
     /// the networks of a running pod.
@@ -77,8 +78,7 @@ impl Rule {
     }
 }
 
-/// Reads a list of a rule. Refuses a value that cannot match anything: for example, an invalid
-/// denied key would deny nothing.
+/// Reads a list of a rule. Refuses an invalid value, because it would match nothing.
 fn list<'a>(
     keys: &Keys<'a>,
     key: &'a str,
@@ -116,8 +116,7 @@ impl Policy {
         &self.node
     }
 
-    /// Returns the rule for pods of `namespace`: the rule of this namespace, otherwise the rule of
-    /// `*`, if there is one.
+    /// Returns the rule of `namespace`, or the rule of `*` if `namespace` has no rule.
     pub fn rule(&self, namespace: &str) -> Option<&Rule> {
         self.namespaces
             .get(namespace)

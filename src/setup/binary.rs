@@ -14,7 +14,7 @@ use super::{HostPaths, SetupError};
 use crate::cni::NetworkConfig;
 use crate::regular_file;
 
-/// The executable of this process, which can be read even if its file was removed.
+/// The executable of this process. This path works even if the file was removed.
 pub(super) const OURSELVES: &str = "/proc/self/exe";
 
 /// The machine that a program is built for: `e_machine` of its ELF header.
@@ -22,8 +22,8 @@ pub(super) const OURSELVES: &str = "/proc/self/exe";
 pub struct Machine(u16);
 
 impl Machine {
-    /// Returns the machine of the program at `path`; `None` for a file that is not an ELF program,
-    /// such as a script, or that cannot be read.
+    /// Returns the machine of the program at `path`. Returns `None` if the file cannot be read, or if
+    /// it is not an ELF program.
     pub fn of(path: &Path) -> Option<Machine> {
         let mut header = [0; 20];
         regular_file::open(path)
@@ -108,9 +108,9 @@ pub(super) fn drift(paths: &HostPaths, installed: &Manifest) -> Option<Drift> {
     }
 }
 
-/// Refuses this binary if it is built for a different machine than the installed binary or than a
-/// plugin of `network`. The kernel may emulate another machine, so a binary that runs may still be
-/// built for the wrong machine.
+/// Refuses this binary if the installed binary or a plugin of `network` is built for a different
+/// machine. The kernel may emulate another machine, so a binary that runs may still be built for
+/// the wrong machine.
 ///
 /// # Errors
 /// [`SetupError::OtherMachine`].

@@ -78,8 +78,7 @@ impl OurConf {
         }
     }
 
-    /// Makes a configuration from the administrator's keys, which are in `template`, and the
-    /// defaults of an installation.
+    /// Adds the defaults of an installation to the administrator's keys in `template`.
     pub fn from_template(template: &RawObject) -> OurConf {
         OurConf::parts(template).completed()
     }
@@ -125,8 +124,7 @@ impl OurConf {
         OurConf { ours, ..self }
     }
 
-    /// Replaces the plugins that other programs appended to this configuration with the plugins
-    /// that they appended to `other`.
+    /// Returns this configuration with the `followers` of `other`.
     #[must_use]
     pub fn followed_as(mut self, other: &OurConf) -> OurConf {
         self.followers.clone_from(&other.followers);
@@ -172,7 +170,7 @@ impl OurConf {
         stdin
     }
 
-    /// Parses Jackfield's part of the list, and checks its version and every key.
+    /// Parses Jackfield's part of the list. Checks the CNI version and every key.
     ///
     /// # Errors
     /// The errors of [`request::version`] and [`NodeConfig::parse`].
@@ -221,7 +219,7 @@ fn replace(object: &mut RawObject, key: &str, value: &RawValue) {
     }
 }
 
-/// Splits an object into the keys of a list, without `plugins`, and all other keys.
+/// Splits an object into the keys of a list and all other keys. Drops `plugins`.
 pub(super) fn split(object: &RawObject) -> (RawObject, RawObject) {
     let (mut list, mut plugin) = (RawObject::new(), RawObject::new());
     for (key, value) in object.iter() {

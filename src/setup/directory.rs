@@ -135,7 +135,7 @@ impl Directory {
         }
     }
 
-    /// The host's path of the first file that configures Multus.
+    /// The path, on the host, of the first file that configures Multus.
     pub fn multus(&self) -> Option<PathBuf> {
         let mut files = self.files.iter();
         let multus = files.find(|file| matches!(file.kind, Kind::Multus))?;
@@ -145,9 +145,9 @@ impl Directory {
     /// The network that the runtime would use without Jackfield and Multus: the first file of the
     /// kind [`Kind::Network`].
     ///
-    /// A broken file ends the search. Another program may still be writing this file, and
-    /// containerd would not skip it either. A broken file with one of the names in `NAMES` does not
-    /// end the search, because such a file is normally the configuration of Jackfield.
+    /// A broken file ends the search, because containerd does not skip a broken file, and because
+    /// another program may still be writing the file. The search skips a broken file with a name in
+    /// `NAMES`, which is normally the configuration of Jackfield.
     ///
     /// # Errors
     /// [`NoNetwork::BrokenFirst`] and [`NoNetwork::Missing`].
@@ -167,7 +167,7 @@ impl Directory {
         Err(NoNetwork::Missing)
     }
 
-    /// The host's path of a file in this directory.
+    /// The path of the file `name` on the host.
     pub fn file(&self, name: &str) -> PathBuf {
         self.path.join(name)
     }

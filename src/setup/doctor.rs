@@ -7,11 +7,11 @@
 //!            ▶ Multus' cache
 //! ```
 //!
-//! A finding of one check does not prevent the other checks, with two exceptions. If the
-//! configuration is missing or invalid, `doctor` skips `programs`, and the other checks use only
-//! the paths that `configuration::read` finds. If `configuration::read` finds no usable paths, or
-//! if `with_host` fails, for example because `/proc` is not mounted, `doctor` skips all checks
-//! after `installation`.
+//! A finding of one check does not prevent the other checks, with two exceptions:
+//! - If the configuration is missing or invalid, `doctor` skips `programs`. The later checks then
+//!   use only the paths that `configuration::read` returns.
+//! - If `configuration::read` returns nothing, or if `with_host` fails, `doctor` skips all checks
+//!   after `installation`.
 
 mod cluster;
 mod configuration;

@@ -41,7 +41,7 @@ pub enum SetupError {
     Busy(PathBuf),
     /// There is no cluster network to delegate to.
     #[error(
-        "no configuration of the cluster network in {dir} within {} ({})",
+        "waited {} for the cluster network's configuration in {dir}: {}",
         humantime::format_duration(*waited), reason
     )]
     NoClusterNetwork {
@@ -92,17 +92,15 @@ pub enum SetupError {
     /// The configuration to install is invalid.
     #[error("the configuration to install: {0}")]
     Conf(#[source] Box<NodeConfigError>),
-    /// The configuration to install delegates to Jackfield.
-    #[error("the configuration to install: {key} is {NAME} itself, which would call itself")]
+    /// With the configuration to install, Jackfield would delegate to itself.
+    #[error("the configuration to install: {key} is {NAME} itself, so {NAME} would call itself")]
     CallsItself {
-        /// The key that names Jackfield. If the key is `clusterNetwork`, the text also contains the
-        /// value.
+        /// The key that names Jackfield: `delegates`, or `clusterNetwork` with its value.
         key: String,
     },
     /// A newer binary is installed.
     #[error(
-        "{path} is {NAME} {installed}, but this is {}, which may be unable to read the newer \
-         journal",
+        "{path} is {NAME} {installed}; the older {NAME} {} may be unable to read the newer journal",
         version()
     )]
     Downgrade {
@@ -136,8 +134,8 @@ pub enum SetupError {
     },
     /// The manifest is missing, although an installation replaced a file.
     #[error(
-        "{kept} is the only copy of a replaced file, and the manifest, which names the original \
-         path of that file, is missing"
+        "{kept} is the only copy of a replaced file, and the manifest with the file's original \
+         path is missing"
     )]
     NoManifest {
         /// The only copy of the file.
@@ -163,7 +161,10 @@ pub enum SetupError {
     #[error("{}", .0.words())]
     Journal(#[from] JournalError),
     /// The journal has damaged records, whose pods may still be attached.
-    #[error("{first}: the record is damaged (one of {count}), and its pod may still be attached")]
+    #[error(
+        "{first}: the record is damaged ({count} damaged records in all), and its pod may still be \
+         attached"
+    )]
     DamagedRecords {
         /// One of the files.
         first: PathBuf,
@@ -197,10 +198,10 @@ pub enum SetupError {
         /// The installed binary.
         binary: PathBuf,
     },
-    /// Pods that Jackfield attached still run.
+    /// Pods that Jackfield attached are still running.
     #[error(
-        "pods that {NAME} attached still run ({}), so {binary} and the journal stay for them, and \
-         new pods get the previous network",
+        "pods that {NAME} attached are still running ({}), so {binary} and the journal stay for \
+         them, and new pods get the previous network",
         names.join(", ")
     )]
     StillAttached {
@@ -256,7 +257,7 @@ impl SetupError {
         }
     }
 
-    /// Returns the error of a configuration of Multus that cannot be used.
+    /// Returns the error of an unusable Multus configuration.
     pub(super) fn multus(file: &Path, cause: impl Into<MultusConfError>) -> SetupError {
         SetupError::MultusConf {
             file: file.to_owned(),
@@ -264,7 +265,7 @@ impl SetupError {
         }
     }
 
-    /// Returns the error of a manifest, or of the configuration beside it, that cannot be read.
+    /// Returns the error of an unreadable manifest, or of an unreadable configuration beside it.
     pub(super) fn manifest(file: &Path, cause: impl Into<ManifestError>) -> SetupError {
         SetupError::Manifest {
             file: file.to_owned(),
@@ -316,8 +317,8 @@ impl Problem for SetupError {
             }
             SetupError::NoRehearsal(_) => "to take over anyway, use --force",
             SetupError::NotFirst(_) => {
-                "rename it, or let the runtime read a directory of its own (--conf-dir, \
-                 --cluster-conf-dir)"
+                "rename it, or give the runtime and the cluster network separate directories \
+                 (--conf-dir, --cluster-conf-dir)"
             }
             SetupError::Conf(_) => "correct it",
             SetupError::CallsItself { .. } => "correct it: name the cluster network",
@@ -393,8 +394,8 @@ mod tests {
                     waited: Duration::from_secs(5),
                     reason: Box::new(NoNetwork::Missing),
                 },
-                "no configuration of the cluster network in /a within 5s (there is none); install \
-                 the cluster's network, or name its directory with --cluster-conf-dir; nothing was \
+                "waited 5s for the cluster network's configuration in /a: there is none; install the \
+                 cluster's network, or name its directory with --cluster-conf-dir; nothing was \
                  written",
             ),
             (
@@ -408,8 +409,8 @@ mod tests {
                 SetupError::CallsItself {
                     key: "clusterNetwork /a".to_owned(),
                 },
-                "the configuration to install: clusterNetwork /a is jackfield itself, which would \
-                 call itself; correct it: name the cluster network",
+                "the configuration to install: clusterNetwork /a is jackfield itself, so jackfield \
+                 would call itself; correct it: name the cluster network",
             ),
             (
                 SetupError::GivenUp(Box::new(Drift::Renamed {

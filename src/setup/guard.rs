@@ -96,8 +96,8 @@ fn keep(options: &Options, report: &mut Report, say: Say<'_>) -> Result<(), Setu
 /// remove the runtime's directory with all its files, including the manifest.
 struct LastLook {
     installed: Installed,
-    /// The size and checksum of the cluster network's file. `None` if the guard has not checked the
-    /// file yet or cannot read the file, or if Jackfield's configuration names a fixed network.
+    /// The size and checksum of the cluster network's file. This is `None` before the first check.
+    /// It is also `None` if the guard cannot read the file, or if [`Manifest::follows`] is false.
     network: Option<Content>,
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-/// The host's paths of the directories that an installation uses.
+/// The directories that an installation uses, as paths on the host.
 ///
 /// In a container, the host's directories are mounted below `host_root`. Configurations always
 /// contain paths of the host, because the runtime uses these paths on the host.

@@ -4,9 +4,8 @@
 //! wait ▶ check ▶ stage manifest, binary, configuration ▶ rename them, the configuration last
 //! ```
 //!
-//! The renames begin only after all files are written. If the runtime's first configuration is
-//! usable before the installation, the runtime has a usable first configuration at every moment,
-//! even if the installation fails.
+//! The renames begin only after all files are written. So the runtime never loses a usable
+//! configuration, even if the installation fails.
 
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
@@ -50,7 +49,7 @@ pub enum InstallOutcome {
     Done(Box<Installed>),
     /// SIGTERM or SIGINT arrived before there was a cluster network.
     Ended,
-    /// A dry run has ended with this rehearsal.
+    /// The rehearsal of a dry run.
     Rehearsed(Rehearsal),
 }
 
@@ -65,8 +64,7 @@ pub struct Installed {
 /// Waits for a cluster network, then installs.
 ///
 /// # Errors
-/// [`SetupError`]. If the runtime's first configuration was usable before, it is still usable after
-/// an error.
+/// [`SetupError`].
 pub fn install(options: &Options, say: Say<'_>) -> Result<InstallOutcome, SetupError> {
     let lock = InstallLock::take(&options.paths)?;
     install_locked(options, &lock, say, &mut |_| {})
@@ -126,9 +124,8 @@ fn takeover(options: &Options, say: Say<'_>) -> Result<Option<RawObject>, SetupE
     Ok(Some(takeover.ours))
 }
 
-/// Rehearses a takeover. In a dry run, returns the rehearsal. Otherwise returns `None`, or refuses
-/// the takeover if pods would fail or if the rehearsal is impossible. `--force` prevents this
-/// refusal.
+/// Rehearses a takeover. Returns the rehearsal of a dry run, or `None` if the takeover goes on.
+/// Without `--force`, refuses the takeover if pods would fail or if the rehearsal is impossible.
 fn rehearsed(
     options: &Options,
     from: &FromMultus,

@@ -72,7 +72,7 @@ impl InstallLock {
 }
 
 impl Drop for InstallLock {
-    /// Removes the lock file if no manifest exists, which means that nothing is installed.
+    /// Removes the lock file if nothing is installed.
     fn drop(&mut self) {
         if is_at(&self.lock, &self.path) {
             manifest::forget_lock(&self.path);

@@ -7,9 +7,9 @@
 //! <conf-dir>/.jackfield/before/…         the replaced files, byte for byte
 //! ```
 //!
-//! The folder is in the runtime's directory, because an installer in a container may be able to
-//! write only to that directory of the host and to the directory of the plugins. Runtimes ignore
-//! folders in the directory of configurations.
+//! The folder is in the runtime's directory, because the installer's container may mount only this
+//! directory and the directory of the plugins. Runtimes ignore folders in the directory of
+//! configurations.
 
 mod folder;
 
@@ -52,7 +52,8 @@ pub struct Manifest {
     pub conf: PathBuf,
     /// The directory of the cluster network's configuration, on the host.
     pub cluster_conf_dir: PathBuf,
-    /// Whether the configuration always uses whichever network is first in `cluster_conf_dir`.
+    /// Whether the configuration always uses the first network in `cluster_conf_dir`, even if that
+    /// network changes.
     pub follows: bool,
     /// The size and checksum of the cluster network's file. `None` if `follows` is false, if the
     /// file could not be read, or if an earlier release wrote the manifest.
@@ -62,8 +63,8 @@ pub struct Manifest {
     #[serde(default)]
     pub made_conf_dir: bool,
     /// Multus' configuration, converted to Jackfield's keys, if Jackfield's configuration replaced
-    /// it. The manifest does not store the keys of the administrator's template (the file of
-    /// `--conf`). Each installation lays the template's keys over these keys.
+    /// it. Each installation overrides these keys with the keys of the administrator's template (the
+    /// file of `--conf`). The manifest does not store the template.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taken_over: Option<RawObject>,
     /// The replaced files.
@@ -77,7 +78,7 @@ pub struct Manifest {
     #[serde(default)]
     pub repairs: Vec<u64>,
     /// Whether an uninstall has begun, or `--back` gave the node back to Multus. The binary and the
-    /// journal stay while pods that Jackfield attached still run.
+    /// journal stay while pods that Jackfield attached are running.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_leaving: bool,
 }
@@ -150,7 +151,7 @@ impl Manifest {
     fn as_called_in(&mut self, paths: &HostPaths) {
         let dir = |path: &Path| path.parent().unwrap_or(Path::new("/")).to_owned();
         // The manifest is below the directory of the configuration. This process found the manifest
-        // below `paths.conf_dir`, so both are the same directory.
+        // below `paths.conf_dir`, so `paths.conf_dir` is that directory.
         let mut names = vec![(dir(&self.conf), paths.conf_dir.clone())];
         let bin_dir = dir(&self.binary);
         if paths.is_host() {
@@ -244,8 +245,8 @@ impl Manifest {
         Ok(true)
     }
 
-    /// Stages a copy of Jackfield's configuration beside the manifest. A detachment needs the paths
-    /// in this copy, even after an uninstall removed the configuration itself.
+    /// Stages a copy of Jackfield's configuration beside the manifest. After an uninstall has
+    /// removed the configuration itself, a detachment still needs the paths in this copy.
     pub(super) fn stage_conf(paths: &HostPaths, text: &str) -> Result<StagedFile, SetupError> {
         let folder = folder(paths);
         make_folder(&folder)?;

@@ -16,7 +16,7 @@ use crate::operation::Note;
 pub enum Notice {
     /// The binary and the configuration are in place.
     #[error(
-        "installed {binary} and {conf}, which delegates to {}",
+        "installed {binary} and {conf}, so {NAME} delegates to {}",
         network.as_deref().unwrap_or("the networks of its key \"delegates\"")
     )]
     Installed {
@@ -50,7 +50,9 @@ pub enum Notice {
         reason: NoNetwork,
     },
     /// The installer makes a repair.
-    #[error("repairing ({number} of {most} within 10 minutes): {drift}")]
+    #[error(
+        "repairing the installation ({number} of at most {most} repairs within 10 minutes): {drift}"
+    )]
     Repairs {
         /// How many repairs the installer has made within ten minutes, including this one.
         number: usize,
@@ -60,7 +62,7 @@ pub enum Notice {
         drift: Drift,
     },
     /// Another program has appended plugins to the list in Jackfield's configuration.
-    #[error("{name}: other programs appended {}; {NAME} accepts this", followers.join(", "))]
+    #[error("{name}: other programs appended plugins, and {NAME} accepts them: {}", followers.join(", "))]
     Followed {
         /// The file name of Jackfield's configuration.
         name: String,
@@ -72,7 +74,7 @@ pub enum Notice {
     #[error("{0}")]
     Follows(Drift),
     /// A configuration of Multus is in the same directory as Jackfield's.
-    #[error("{0} exists, but the runtime does not use it")]
+    #[error("Multus' configuration {0} exists, but the runtime does not use it")]
     UnusedMultus(PathBuf),
     /// A key of Multus' configuration needs attention.
     #[error("{file}: {remark}")]
@@ -112,9 +114,10 @@ pub enum Notice {
     /// A file or the journal's directory was removed.
     #[error("removed {0}")]
     Removed(PathBuf),
-    /// A configuration of Multus delegates to Jackfield's configuration, which the uninstall
-    /// removes.
-    #[error("{0} names the configuration of jackfield, which uninstall removes")]
+    /// A configuration of Multus delegates to Jackfield.
+    #[error(
+        "{0} makes Multus delegate to jackfield, but uninstall removes jackfield's configuration"
+    )]
     MultusNamesOurs(PathBuf),
     /// The cluster network's configuration was copied into the runtime's directory.
     #[error("copied {file} to {conf_dir}, so that the runtime has a network")]
@@ -131,8 +134,9 @@ pub enum Notice {
     BinaryStays(PathBuf),
     /// The uninstall ignores damaged records, because `--force` is set.
     #[error(
-        "{first}: the record is damaged (one of {count}), and its pod may still be attached; \
-         uninstall leaves the pod's devices and addresses as they are"
+        "{first}: the record is damaged ({count} damaged records in all); pods with such records \
+         may still be attached, and uninstall leaves the devices and addresses of these pods as \
+         they are"
     )]
     DamagedRecords {
         /// One of the files.
@@ -178,7 +182,7 @@ pub enum TakeoverRemark {
     #[error("unknown key {0:?} is not taken over")]
     UnknownKey(String),
     /// Multus has no such log level.
-    #[error("logLevel {0:?}, which Multus does not know either, is not taken over")]
+    #[error("unknown logLevel {0:?} is not taken over")]
     UnknownLogLevel(String),
     /// The configuration has both `delegates` and `clusterNetwork`, and Multus uses
     /// `clusterNetwork`.
@@ -201,8 +205,8 @@ impl Problem for Notice {
                 remark: TakeoverRemark::KubeconfigOfMultus(_),
                 ..
             } => {
-                "start jackfield agent and set kubeconfig to null in the --conf file of jackfield \
-                 install, then remove the DaemonSet"
+                "start `jackfield agent`, set \"kubeconfig\" to null in the file of `install --conf`, \
+                 then remove the DaemonSet"
             }
             Notice::MultusNamesOurs(_) => "restart Multus' DaemonSet, or correct the file",
             Notice::MultusIsBack(binary) => {
@@ -240,7 +244,7 @@ mod tests {
                     conf: "/dir/a".into(),
                     network: None,
                 },
-                "installed /bin/jackfield and /dir/a, which delegates to the networks of its key \"delegates\"",
+                "installed /bin/jackfield and /dir/a, so jackfield delegates to the networks of its key \"delegates\"",
             ),
             (
                 Notice::WaitsForNetwork {
@@ -263,7 +267,8 @@ mod tests {
                     most: 3,
                     drift: Drift::NoManifest,
                 },
-                "repairing (1 of 3 within 10 minutes): the manifest of the installation is missing",
+                "repairing the installation (1 of at most 3 repairs within 10 minutes): the manifest \
+                 of the installation is missing",
             ),
             (
                 Notice::Remark {
@@ -277,8 +282,8 @@ mod tests {
                     file: "/m".into(),
                     remark: TakeoverRemark::KubeconfigOfMultus("/k".to_owned()),
                 },
-                "/m: Multus' DaemonSet maintains /k; start jackfield agent and set kubeconfig to null \
-                 in the --conf file of jackfield install, then remove the DaemonSet",
+                "/m: Multus' DaemonSet maintains /k; start `jackfield agent`, set \"kubeconfig\" to \
+                 null in the file of `install --conf`, then remove the DaemonSet",
             ),
             (
                 Notice::MultusIsBack("/bin/jackfield".into()),

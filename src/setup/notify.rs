@@ -69,8 +69,7 @@ impl Notify {
     /// but at most a second more.
     pub(super) fn wait(&mut self, limit: Duration) -> Wake {
         // A directory that this call begins to watch counts as changed, because another program may
-        // already have written to it. The next call tries again to watch a directory that is still
-        // missing.
+        // already have written to it. If a directory is still missing, the next call tries again.
         let wake = match self.watch() {
             Ok(true) => Wake::Changed,
             _ => self.once(limit),
@@ -141,8 +140,8 @@ impl Notify {
 
 /// Blocks SIGTERM and SIGINT in this thread, and returns both signals. A [`Notify`] then reads a
 /// signal even if the signal arrived before the `Notify` was created. Without the block, a signal
-/// would kill this process, or have no effect on the first process of a container. `dir` is the
-/// directory to watch, for the error.
+/// would kill an ordinary process, and the first process of a container would not notice the
+/// signal. The error names `dir`.
 pub(super) fn block_signals(dir: &Path) -> Result<SigSet, SetupError> {
     let mut ends = SigSet::empty();
     ends.add(Signal::SIGTERM);

@@ -1,5 +1,5 @@
-//! Plans what the runtime's directory should contain, given what the node's directories contain
-//! now.
+//! Plans the new content of the runtime's directory from the current content of the node's
+//! directories.
 
 mod difference;
 mod named;
@@ -24,8 +24,8 @@ pub(super) struct NodeDirectories {
     /// Multus' configuration converted to Jackfield's keys, if this run of the installer takes over
     /// from Multus.
     pub(super) takes_over: Option<RawObject>,
-    /// Jackfield's configuration, if another program has renamed the file of this configuration to
-    /// a name that the runtime does not read. The string is the new name.
+    /// The new name and the content of Jackfield's file, if another program has renamed the file to
+    /// a name that the runtime does not read.
     pub(super) renamed: Option<(String, OurConf)>,
     /// The configuration that was installed last.
     pub(super) previous: Option<OurConf>,
@@ -236,8 +236,9 @@ fn gives_way(file: &ConfFile, takes_over: bool) -> bool {
     }
 }
 
-/// Returns a name for Jackfield's configuration that sorts before all files that stay. A file that
-/// configures a network stays even if its name is in `NAMES`, because the node needs the network.
+/// Returns a file name for Jackfield's configuration. The name sorts before every file that the
+/// configuration does not supersede. A file that configures a network stays even if its name is in
+/// `NAMES`, because the node needs the network.
 fn first_name(runtime: &Directory, takes_over: bool) -> Result<String, SetupError> {
     let mut files = runtime.files.iter();
     let Some(first) = files.find(|file| !gives_way(file, takes_over)) else {

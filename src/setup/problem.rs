@@ -15,7 +15,8 @@ const CILIUM: &str = ".cilium_bak";
 /// Why a file cannot be used as a CNI configuration.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfFileProblem {
-    /// The file cannot be read, or its sibling folder with further plugins cannot be used.
+    /// The file cannot be read, or the list's folder of further plugins cannot be used (CNI 1.1.0
+    /// §1).
     #[error(transparent)]
     Unreadable(#[from] ConfDirError),
     /// The text is not a JSON object.
@@ -25,13 +26,10 @@ pub enum ConfFileProblem {
     #[error(transparent)]
     Network(#[from] NetworkConfigError),
     /// In the chain, another plugin comes before Jackfield.
-    #[error(
-        "its chain has {NAME} behind another plugin, so {NAME} would call itself if it delegated \
-         to this chain"
-    )]
+    #[error("the list runs {NAME} behind another plugin, so {NAME} would call itself")]
     WithinChain,
     /// The network has no name.
-    #[error("it has no name")]
+    #[error("the key \"name\" is missing")]
     NoName,
 }
 
@@ -41,7 +39,7 @@ pub enum NoNetwork {
     /// The directory has no configuration of a network.
     #[error("there is none")]
     Missing,
-    /// The first file that could configure a network cannot be used.
+    /// A file that cannot be used comes before every usable configuration of a network.
     #[error("{name} comes first and is not a configuration: {cause}")]
     BrokenFirst {
         /// The file's name.
@@ -94,18 +92,18 @@ pub enum Drift {
     },
     /// Jackfield's configuration names the wrong cluster network.
     #[error(
-        "the cluster network is {} and no longer {}",
-        wanted.as_deref().unwrap_or("another network"),
-        current.as_deref().unwrap_or("the configured network")
+        "{NAME} should delegate to {}, but its clusterNetwork is {}",
+        wanted.as_deref().unwrap_or("the networks in its delegates"),
+        current.as_deref().unwrap_or("missing")
     )]
     OtherNetwork {
-        /// The network that the configuration should name; `None` if it should name no network.
+        /// The value that `clusterNetwork` should have; `None` if the network is in `delegates`.
         wanted: Option<String>,
-        /// The network that the configuration names; `None` if it names no network.
+        /// The current value of `clusterNetwork`; `None` if the key is missing.
         current: Option<String>,
     },
-    /// Jackfield's configuration differs from the configuration that the installer would write, and
-    /// not only in `clusterNetwork`.
+    /// `clusterNetwork` is right, but another part of Jackfield's configuration differs from what
+    /// the installer would write.
     #[error("{0} differs from the configuration to install")]
     OtherContent(PathBuf),
     /// The content of the binary has changed.
@@ -120,7 +118,9 @@ pub enum Drift {
         cause: Arc<io::Error>,
     },
     /// The binary has the wrong mode or owner.
-    #[error("{path}: its mode is {mode:o} and its owner {owner}, not {MODE:o} and 0")]
+    #[error(
+        "{path}: its mode is {mode:o} and its owner is {owner} instead of mode {MODE:o} and owner 0"
+    )]
     BinaryMode {
         /// The binary.
         path: PathBuf,
@@ -142,7 +142,7 @@ impl Drift {
                 "set cni.exclusive to false in Cilium's values"
             }
             Drift::NotFirst { .. } => {
-                "rename the file that comes first, or let the runtime read a directory of its own"
+                "rename the other program's file, or let only jackfield write to the runtime's directory"
             }
             Drift::OtherNetwork { .. } => {
                 "let only one program write the cluster network's configuration"
@@ -162,10 +162,12 @@ mod tests {
         let lines = [
             (
                 ConfFileProblem::WithinChain.to_string(),
-                "its chain has jackfield behind another plugin, so jackfield would call itself if \
-                 it delegated to this chain",
+                "the list runs jackfield behind another plugin, so jackfield would call itself",
             ),
-            (ConfFileProblem::NoName.to_string(), "it has no name"),
+            (
+                ConfFileProblem::NoName.to_string(),
+                "the key \"name\" is missing",
+            ),
             (NoNetwork::Missing.to_string(), "there is none"),
             (
                 NoNetwork::BrokenFirst {
@@ -173,7 +175,7 @@ mod tests {
                     cause: Arc::new(no_name()),
                 }
                 .to_string(),
-                "a comes first and is not a configuration: it has no name",
+                "a comes first and is not a configuration: the key \"name\" is missing",
             ),
             (
                 NoNetwork::Named {
@@ -181,7 +183,7 @@ mod tests {
                     cause: no_name(),
                 }
                 .to_string(),
-                "clusterNetwork names /a, which is not a configuration: it has no name",
+                "clusterNetwork names /a, which is not a configuration: the key \"name\" is missing",
             ),
         ];
         for (words, expected) in lines {
@@ -208,7 +210,7 @@ mod tests {
                     file: "/a".into(),
                     cause: Arc::new(ConfFileProblem::NoName),
                 },
-                "/a was changed and is not a configuration: it has no name",
+                "/a was changed and is not a configuration: the key \"name\" is missing",
                 stop,
             ),
             (Drift::Missing("/a".into()), "/a is missing", stop),
@@ -218,14 +220,14 @@ mod tests {
                     ours: "b".to_owned(),
                 },
                 "/a comes before b",
-                "rename the file that comes first, or let the runtime read a directory of its own",
+                "rename the other program's file, or let only jackfield write to the runtime's directory",
             ),
             (
                 Drift::OtherNetwork {
                     wanted: Some("/a".to_owned()),
                     current: Some("/b".to_owned()),
                 },
-                "the cluster network is /a and no longer /b",
+                "jackfield should delegate to /a, but its clusterNetwork is /b",
                 "let only one program write the cluster network's configuration",
             ),
             (
@@ -234,7 +236,7 @@ mod tests {
                     mode: 0o777,
                     owner: 7,
                 },
-                "/a: its mode is 777 and its owner 7, not 755 and 0",
+                "/a: its mode is 777 and its owner is 7 instead of mode 755 and owner 0",
                 stop,
             ),
         ] {

@@ -11,8 +11,8 @@ use crate::diagnostic::{self, Problem};
 /// The default socket of the agent.
 const AGENT: &str = "/run/jackfield/agent/agent.sock";
 
-/// The state that the agent received last, with its reason, and the lines that the installer logged
-/// last. A new state or a new reason is news: the agent reports it in an event.
+/// What the agent received last, and what the installer logged last. A new state or a new reason is
+/// news: the agent reports news in an event.
 #[derive(Debug)]
 pub(super) struct Report {
     agent: Informant,

@@ -2,11 +2,13 @@
 //!
 //! The installer stages all files first: it writes each file to the directory of its destination,
 //! under a name that no runtime reads, and syncs the file to disk. Then the installer renames the
-//! files, which needs no space. A staged file is in the directory of its destination because of
-//! containerd, which watches its CNI directory. When a file is renamed, containerd ignores the
-//! event for the new name and reloads its configuration at the event for the old name. containerd
-//! gets the event for the old name only if that name is in the CNI directory too. The installer
-//! also renames the binary into place, because the kernel refuses writes to a running program.
+//! files, which needs no disk space.
+//!
+//! containerd watches its CNI directory. When a file is renamed, containerd ignores the event for
+//! the new name and reloads its configuration at the event for the old name. containerd gets the
+//! event for the old name only if that name is in the CNI directory too. So the installer stages
+//! each file in the directory of its destination. The installer also renames the binary into place,
+//! because the kernel refuses writes to a running program.
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, Read};

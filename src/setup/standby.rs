@@ -28,9 +28,8 @@ const FIRST_PAUSE: Duration = Duration::from_secs(10);
 const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 /// How often the installer reads the directory and reports to the agent if nothing changes.
 const LOOK_EVERY: Duration = Duration::from_secs(30);
-/// The pause between a change of a file and the next attempt. If a failed attempt has itself
-/// written to the directory, its writes count as a change, and the next attempt follows after this
-/// pause.
+/// The pause between a change of a file and the next attempt. Without the pause, a failed attempt
+/// that itself changed a file would cause the next attempt at once.
 const SOON: Duration = Duration::from_secs(2);
 /// How often the installer polls a running attempt.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -95,7 +94,7 @@ pub(super) fn wait(
     }
 }
 
-/// An attempt to take over that failed.
+/// A failed attempt to take over.
 struct FailedAttempt {
     cause: Rc<dyn Problem>,
     /// The pause before the next attempt, while nothing changes.

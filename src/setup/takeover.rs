@@ -1,9 +1,11 @@
 //! Takes over from Multus: converts Multus' configuration to Jackfield's keys, and installs the
-//! result if no pod would fail, or with `--force`.
+//! result if no pod would fail or if `--force` is set.
 //!
 //! ```text
-//! Multus' conf (+ its daemon's) ▶ Jackfield's ▶ rehearse every definition, and the node's pods
-//!   ▶ no pod would fail? install, and keep Multus' file for the way back
+//! read the configuration of Multus and of its daemon
+//!   ▶ convert it to Jackfield's keys
+//!   ▶ rehearse every definition, and the node's pods
+//!   ▶ if no pod would fail: install, and keep Multus' file for the way back
 //! ```
 //!
 //! A rehearsal prepares the ADD of a pod but runs no plugin.

@@ -28,11 +28,10 @@ use crate::regular_file::found;
 /// Uninstalls Jackfield.
 ///
 /// # Errors
-/// Unless `force` is set, [`SetupError::StillAttached`] while pods that Jackfield attached still
-/// run, and [`SetupError::DamagedRecords`] if a record is damaged. [`SetupError::InContainer`] and
-/// [`SetupError::NotDetached`] if sandboxes on record cannot be detached. Other errors of
-/// [`SetupError`], for example if another process is changing the installation, or if a file or the
-/// journal cannot be read or changed.
+/// Without `force`, returns [`SetupError::StillAttached`] if attached pods still run, and
+/// [`SetupError::DamagedRecords`] if a record is damaged. Returns [`SetupError::InContainer`] or
+/// [`SetupError::NotDetached`] if sandboxes cannot be detached. Also returns other errors of
+/// [`SetupError`].
 pub fn uninstall(
     paths: &HostPaths,
     cni_path: &str,
@@ -84,9 +83,8 @@ pub(super) fn give_back(
     leaving.stage(paths)?.put()
 }
 
-/// Restores the previous configuration, then removes Jackfield's configuration. Returns Jackfield's
-/// configuration in the form that the plugin reads on stdin; `None` if there is no copy of it
-/// beside the manifest.
+/// Restores the previous configuration, then removes Jackfield's configuration. Returns the copy of
+/// Jackfield's configuration beside the manifest, or `None` if the copy is missing.
 fn remove_conf(
     paths: &HostPaths,
     manifest: &Manifest,
@@ -97,8 +95,8 @@ fn remove_conf(
         Err(SetupError::NoConfDir(_)) => return Manifest::conf(paths),
         Err(error) => return Err(error),
     };
-    // An unreadable file with one of `NAMES` may be Jackfield's configuration. If the uninstall
-    // left the file, the file would name a binary that is gone.
+    // An unreadable file with a name in `NAMES` may be Jackfield's configuration. If the uninstall
+    // went on, this file would stay and name a binary that is gone.
     if let Some(cause) = runtime.unreadable_ours() {
         return Err(cause);
     }
@@ -152,8 +150,8 @@ fn mark_as_leaving(paths: &HostPaths, manifest: &Manifest) {
 }
 
 /// Whether the file at `path` names Jackfield or Jackfield's configuration. For example, Multus'
-/// DaemonSet makes Multus delegate to the first file of the directory. Before the uninstall, this
-/// file was Jackfield's configuration.
+/// DaemonSet writes the name or the content of the directory's first file into Multus'
+/// configuration. Before the uninstall, this file was Jackfield's configuration.
 fn names_ours(paths: &HostPaths, path: &Path) -> bool {
     let text = fs::read_to_string(paths.here(path)).unwrap_or_default();
     let by_type = format!("\"{NAME}\"");

@@ -5,8 +5,8 @@
 //! settings that neither the definition nor the pod sets, and settings that the driver does not
 //! report.
 //!
-//! The pod cannot change settings on the physical function. For a VF that a program drives from
-//! user space, these settings are all that the kernel shows.
+//! These settings are reliable, because the pod cannot change them. For a VF that a program drives
+//! from user space, the kernel shows nothing else.
 
 mod key_error;
 mod keys;
@@ -21,9 +21,8 @@ use crate::plan::Requested;
 use super::Mismatch;
 pub use key_error::FunctionConfigError;
 
-/// Keys that only plugins for virtual functions have. A plugin of any type that has one of these
-/// keys sets up a virtual function. `mac` and `vlan` are not in the list, since plugins for other
-/// devices have them too.
+/// Keys that only plugins for virtual functions have. `mac` and `vlan` are not in the list, since
+/// plugins for other devices have them too.
 const FUNCTION_KEYS: [&str; 7] = [
     "vlanQoS",
     "vlanProto",
@@ -34,7 +33,7 @@ const FUNCTION_KEYS: [&str; 7] = [
     "max_tx_rate",
 ];
 
-/// The settings of a virtual function that a definition or a pod's request sets, by their keys.
+/// The expected settings of a virtual function, by key.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IntendedFunction {
     settings: BTreeMap<&'static str, String>,
@@ -124,7 +123,8 @@ impl IntendedFunction {
     }
 }
 
-/// Returns the SR-IOV plugins of a chain, found by type or by a key that no other plugin has.
+/// Returns the SR-IOV plugins of a chain: plugins whose type contains `sriov`, and plugins with a
+/// key of `FUNCTION_KEYS`.
 pub fn plugins(config: &NetworkConfig) -> impl Iterator<Item = &PluginConfig> {
     config.plugins().iter().filter(|plugin| {
         let is_by_name = plugin.plugin_type().as_str().contains("sriov");

@@ -29,22 +29,22 @@ pub struct Intended<'a> {
 /// The interfaces that verification accepts as the master of the attachment's interface.
 #[derive(Clone, Copy, Debug, Default)]
 pub enum Masters<'a> {
-    /// Any interface. This applies right after the attachment's delegates have run for ADD, when
-    /// only these delegates can have enslaved the interface. It also applies after a change of a
-    /// running pod's networks. Jackfield then reads all interfaces of the pod's attachments for the
-    /// network-status, and ignores differences, because CHECK reports them.
+    /// Any interface. This applies in two cases:
+    /// - Right after the attachment's delegates have run for ADD. Only these delegates can have
+    ///   enslaved the interface.
+    /// - For the network-status after a change of a running pod's networks.
     #[default]
     Any,
     /// Only these interfaces. This applies on CHECK. The list contains the interfaces of later
-    /// attachments, such as a bond over the interface. If an interface in the list has enslaved the
-    /// attachment's interface, verification also accepts the permanent hardware address. Missing IP
-    /// addresses are then only a warning.
+    /// attachments, such as a bond over the interface. An interface with such a master must have
+    /// the expected hardware address as its current or permanent address. Missing IP addresses are
+    /// then only a warning.
     Among(&'a [InterfaceName]),
 }
 
 impl<'a> Intended<'a> {
-    /// Returns the result's entry for this interface: among the entries with a sandbox, the entry
-    /// with the interface's name, otherwise the first entry.
+    /// Returns the result's entry for this interface: the entry with the interface's name, otherwise
+    /// the first entry. Skips entries without a sandbox.
     pub(super) fn interface(&self) -> Option<&'a Interface> {
         let result = self.answered?;
         let named = |interface: &&Interface| {

@@ -61,8 +61,8 @@ impl Judgement<'_> {
         self.duplicates(link, observed);
     }
 
-    /// Judges an attachment without an interface. For a device in user space, judges the delegate's
-    /// result instead. For any other attachment, adds [`Mismatch::Missing`] if the request, the
+    /// Judges an attachment without an interface. For a device in user space, judges only the
+    /// delegate's result. For any other attachment, adds [`Mismatch::Missing`] if the request, the
     /// allocated device or the result requires an interface.
     fn absent(&mut self) {
         if self.intended.in_user_space {

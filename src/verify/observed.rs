@@ -15,13 +15,14 @@ pub struct Observed {
     /// The IP addresses of the interface.
     pub addresses: Vec<Address>,
     /// The name of the link that has enslaved the attachment's interface, such as a bridge or a
-    /// bond. If that link is not in the pod's namespace, only its index, as in `number 9`. `None`
-    /// for a VRF, because a VRF changes only routing. Always `None` with [`Masters::Any`].
+    /// bond. For a link outside the pod's namespace, the index instead of the name, such as
+    /// `number 9`. `None` for a VRF, because a VRF changes only routing. Always `None` with
+    /// [`Masters::Any`].
     pub master: Option<String>,
     /// The names of the device behind the interface. [`observe`] sets at most one name: the parent
     /// device that the kernel reports. A caller with access to sysfs can replace this list with all
     /// names of the device. For example, the names of a virtio device are `virtioN` and the
-    /// address of its PCI function. The device behind a macvlan is the device of its lower link.
+    /// address of its PCI function.
     pub device: Vec<String>,
 }
 
@@ -32,8 +33,8 @@ const PAUSES: [Duration; 2] = [Duration::from_millis(5), Duration::from_millis(5
 /// for duplicates (RFC 4862 §5.4), until `deadline` at the latest.
 ///
 /// Waits only for addresses that the pod requested or the delegate returned. Waiting for the
-/// kernel's link-local address as well would delay every pod by more than a second. Does not wait
-/// if the link is down or has no carrier, because the kernel then does not check addresses.
+/// link-local address that the kernel adds would delay every pod by more than a second. Does not
+/// wait if the link is down or has no carrier, because the kernel then does not check addresses.
 ///
 /// # Errors
 /// [`KernelError`] when the kernel refuses or does not answer.

@@ -11,8 +11,7 @@ fn definitions_of_another_version_are_named_with_the_remedy_which_needs_no_resta
     let agent = lab.start_agent();
     let watched =
         "does not serve a watch of NetworkAttachmentDefinition objects (k8s.cni.cncf.io/v1)";
-    let remedy =
-        "apply deploy/crds, or make the installed CustomResourceDefinition serve that version too";
+    let remedy = "apply deploy/crds, or make the installed CustomResourceDefinition serve the requested version too";
     eventually("it is said", || agent.logged(&[watched, remedy]));
     let plain = lab.pod("plain", &json!({}));
     lab.add("plain", &plain).succeeds();

@@ -15,7 +15,9 @@ fn quoted(text: &str) -> impl Iterator<Item = &str> {
 }
 
 fn is_path(text: &str) -> bool {
-    text.starts_with("src/") || text.starts_with("tests/")
+    ["src/", "tests/", "device-info/src/"]
+        .iter()
+        .any(|top| text.starts_with(top))
 }
 
 #[test]

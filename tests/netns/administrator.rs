@@ -394,7 +394,9 @@ fn explain_names_what_is_surprising_about_the_default_network() {
         "{outcome}"
     );
     assert!(
-        outcome.stdout.contains("instead of clusterNetwork"),
+        outcome
+            .stdout
+            .contains("replaces the configured cluster network"),
         "{outcome}"
     );
     lab.pod_with(

@@ -12,7 +12,7 @@ fn a_missing_capability_is_named() {
         let drop = format!("-{capability}");
         let without = ["setpriv", "--bounding-set", &drop, "--inh-caps", &drop];
         let outcome = lab.plugin("ADD").under(&without).run();
-        outcome.fails(5, &["missing", name, "root"]);
+        outcome.fails(5, &["lacks", name, "root"]);
         lab.assert_nothing_left();
         let explained = lab.command("explain", &[]).under(&without).run();
         assert_eq!(explained.exit, 1, "{explained}");

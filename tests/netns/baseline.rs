@@ -277,13 +277,13 @@ fn a_driver_unbound_between_allocate_and_add_is_one_line_with_device_file_and_re
     fs::remove_file(device(&lab, VF).join("driver")).unwrap();
     let file = format!("devices/{VF} has no link named driver");
     lab.call("ADD")
-        .fails(104, &[VF, RESOURCE, &file, "bind it"]);
+        .fails(104, &[VF, RESOURCE, &file, "bind the device"]);
     fs::write(device(&lab, VF).join("driver_override"), "vfio-pci\n").unwrap();
     let driver = device(&lab, VF).join("driver");
     std::os::unix::fs::symlink("../../../../bus/pci/drivers/igbvf", driver).unwrap();
     let file = format!("devices/{VF}/driver_override");
     lab.call("ADD")
-        .fails(104, &[VF, "igbvf", "vfio-pci", &file, "bind it"]);
+        .fails(104, &[VF, "igbvf", "vfio-pci", &file, "bind the device"]);
     assert_nothing_ran(&lab);
 }
 

@@ -231,9 +231,9 @@ fn what_was_never_attached_and_is_refused_for_long_is_given_up() {
     let outcome = lab.call("DEL");
     assert_eq!(outcome.exit, 0, "{outcome}");
     assert!(
-        outcome
-            .stderr
-            .contains("gives up the detachment, because the ADD failed too"),
+        outcome.stderr.contains(
+            "gives up the detachment, because the ADD failed and the plugins keep refusing DEL"
+        ),
         "{outcome}"
     );
     // As its runtime would.
@@ -299,7 +299,11 @@ fn a_plugin_that_the_add_did_not_reach_holds_nothing() {
     lab.selects("a");
     let line = lab.call("ADD").fails(
         100,
-        &["macvlan", "Link not found", "its master is \"nope\""],
+        &[
+            "macvlan",
+            "Link not found",
+            "the plugin's master is \"nope\"",
+        ],
     );
     assert!(!line.contains("owed"), "{line}");
     lab.assert_nothing_left();

@@ -44,7 +44,7 @@ impl Calls {
             operations: add(
                 registry,
                 "operations",
-                "Operations on attachments, or on networks (GC and STATUS), by network; `other` for networks without a usable definition and for networks after the first 256",
+                "Operations on attachments; for GC and STATUS, operations on networks. `network` is `other` for networks without a usable definition and for networks after the first 256",
             ),
             phases: add_times(registry, "phase", "Time that a call spent on one phase"),
             delegates: add(registry, "delegate_calls", "Calls of delegates"),

@@ -33,7 +33,7 @@ impl Doctor {
             ran: add_time(
                 registry,
                 "doctor_last_run_timestamp",
-                "Time of the last jackfield doctor on this node, since 1970",
+                "Unix time of the last jackfield doctor on this node",
                 Time::default(),
             ),
         }

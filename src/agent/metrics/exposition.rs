@@ -43,8 +43,8 @@ impl Exposition {
     }
 }
 
-/// Returns the format that one part of `Accept` names, and the part's quality (`q`). The quality is
-/// 1 if the part has none. Returns `None` if the agent does not support the format or its version.
+/// Returns the format that one part of `Accept` names, and the part's quality (`q`, by default 1).
+/// Returns `None` if the agent does not support the format or its version.
 fn preference(part: &str) -> Option<(f32, Exposition)> {
     let mut words = part.split(';').map(str::trim);
     let kind = words.next()?;
@@ -66,7 +66,8 @@ fn preference(part: &str) -> Option<(f32, Exposition)> {
     form.map(|form| (quality, form))
 }
 
-/// Converts a page from OpenMetrics to the text format.
+/// Converts a page from OpenMetrics to the text format. Drops the lines `# UNIT` and `# EOF`, which
+/// exist only in OpenMetrics.
 fn as_text(page: &str) -> String {
     let mut text = String::with_capacity(page.len());
     // The text of the last HELP line. The next TYPE line is about the same metric.
@@ -77,14 +78,13 @@ fn as_text(page: &str) -> String {
         } else if let Some(named) = line.strip_prefix("# TYPE ") {
             let (name, kind) = named.split_once(' ').unwrap_or((named, "\n"));
             let help = help.strip_prefix(name).unwrap_or_default();
-            // In OpenMetrics, the HELP and TYPE lines of a counter lack the suffix `_total`, which
-            // its series has. In the text format, these lines have the suffix too.
+            // The series of a counter have the suffix `_total` in both formats. The HELP and TYPE
+            // lines have the suffix only in the text format.
             let total = if kind == "counter\n" { "_total" } else { "" };
             text.extend([
                 "# HELP ", name, total, help, "# TYPE ", name, total, " ", kind,
             ]);
         } else if !line.starts_with("# ") {
-            // The remaining comment lines, `# UNIT` and `# EOF`, exist only in OpenMetrics.
             text.push_str(line);
         }
     }

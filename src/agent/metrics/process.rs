@@ -76,7 +76,7 @@ impl Collector for Process {
             }
         }
         let started = ConstGauge::new(self.started.as_secs_f64());
-        let help = "Start time of the agent, since 1970";
+        let help = "Unix time at which the agent started";
         put("process_start_time", help, seconds, &started)
     }
 }

@@ -15,23 +15,22 @@ The agent serves metrics for Prometheus. `--metrics` sets the address (default: 
 |---|---|
 | `/metrics` | the metrics below |
 | `/healthz` | 200 while the agent runs |
-| `/readyz` | 200 once the agent has listed its node's pods and watches definitions |
+| `/readyz` | 200 once the agent has listed its node's pods and begun to watch definitions |
 
-The plugin runs for milliseconds and serves no metrics. After each call, the plugin first answers the runtime. Then it
-sends the figures of the call to the agent and does not wait for a reply. If the plugin finds no agent, the metrics
-do not count the call.
+The plugin runs for milliseconds and serves no metrics. It answers the runtime, then sends the figures of the call to
+the agent, and does not wait for a reply. If the plugin finds no agent, the metrics do not count the call.
 
-The plugin counts sandboxes, owed detachments and unrestored devices in each STATUS, in each GC, in each change of a
-running pod's networks, and in each DEL that fails. A DEL that succeeds counts them only if the last count was at least
-a minute ago. Between two counts, each ADD that succeeds increases `jackfield_attachments`, and each DEL that succeeds
-and detaches a network decreases it. `jackfield_owed_detachments` and `jackfield_unrestored_devices` change only when
-the plugin counts.
+Three metrics show what the journal contains: `jackfield_attachments`, `jackfield_owed_detachments` and
+`jackfield_unrestored_devices`. The plugin counts the journal's records in each STATUS, in each GC, in each change of a
+running pod's networks, and in each DEL that fails. In a DEL that succeeds, it counts them only if the last count was at
+least a minute ago. Between two counts, each successful ADD adds one to `jackfield_attachments`, and each successful DEL
+that detaches a network subtracts one. The other two metrics do not change between two counts.
 
 ## What to watch
 
 | Series | Condition | Action |
 |---|---|---|
-| `jackfield_owed_writes`, `jackfield_owed_detachments` | above 0 for minutes | read the agent's log, which says why |
+| `jackfield_owed_writes`, `jackfield_owed_detachments` | above 0 for minutes | read the reason in the agent's log |
 | `jackfield_watch_failures_total` | it keeps growing | check the API server. The agent's cache may be as old as `jackfield_cache_age_seconds` shows. This age also grows while nothing in the cluster changes |
 | `jackfield_calls_total` | it grows with a `code` other than 0 | look up the code in [errors.md](errors.md) |
 | `jackfield_agent_absences_total` | it grows | find out why calls found no agent |
@@ -51,11 +50,10 @@ The agent's log has a line for each failed call, with pod, container, network an
   (leaving status and events for the agent) and `unwind` (rolling back a failed ADD).
 - `check` is a check of `jackfield doctor`.
 
-`jackfield_devices` counts the devices that kubelet's pod-resources API names. A scrape shows the figures of the
-agent's last query to kubelet. If that query is more than a minute old, the scrape makes the agent query kubelet again
-in the background. So the figures are at most one minute plus one scrape interval old. After the agent has told a plugin
-about a pod's devices, the next scrape also triggers a query. The agent queries kubelet at most once a second. The
-first scrape may show no devices.
+`jackfield_devices` counts the devices that kubelet's pod-resources API names. A scrape shows the figures of the agent's
+last query to kubelet. After that scrape, the agent queries kubelet again, but not before the figures are out of date.
+Figures are out of date after a minute, or as soon as the agent tells a plugin about a pod's devices. The agent queries
+kubelet at most once a second. The first scrape may show no devices.
 
 For each check, `jackfield doctor` sends the number of findings to the agent. The agent serves the numbers of the last
 run until the agent restarts. Before the first run, `/metrics` has no such numbers. If no agent listens during a run,
@@ -65,8 +63,9 @@ of the node. Watch `jackfield_doctor_last_run_timestamp_seconds` to learn whethe
 The metrics that begin with `process_` describe the agent's process. Their names are those of the Prometheus client
 libraries.
 
-A scraper whose header `Accept` prefers OpenMetrics 1.0, such as Prometheus, gets OpenMetrics. Any other scraper gets
-Prometheus' text format 0.0.4 (`text/plain; version=0.0.4`). The names in the table below are the same in both formats.
+A scraper gets OpenMetrics if it prefers OpenMetrics 1.0 in the header `Accept`, as Prometheus does. Any other scraper
+gets Prometheus' text format 0.0.4 (`text/plain; version=0.0.4`). The names in the table below are the same in both
+formats.
 
 The agent accepts eight connections for metrics at a time. A connection lasts at most ten seconds, and a request header
 may have at most 8 KiB. If all eight connections are in use, a new connection replaces the oldest. These limits do not
@@ -76,9 +75,9 @@ affect the plugins, which use another socket.
 
 [deploy/monitoring](../deploy/monitoring) has a dashboard and alerts.
 
-- `dashboard.json` is for Grafana. Import it, or set `grafanaDashboard.enabled=true` in the chart, which creates a
-  ConfigMap for Grafana's sidecar. If your sidecar looks for a label other than `grafana_dashboard: \"1\"`, set
-  `grafanaDashboard.labels`.
+- `dashboard.json` is for Grafana. Import it, or set `grafanaDashboard.enabled=true` in the chart. The chart then
+  creates a ConfigMap for Grafana's sidecar. If your sidecar looks for a label other than `grafana_dashboard: \"1\"`,
+  set `grafanaDashboard.labels`.
 - `prometheus-rule.yaml` is for the Prometheus operator. Apply it with `kubectl apply -f`, or set
   `prometheusRule.enabled=true` in the chart. Prometheus selects rules by label, so in the chart also set
   `prometheusRule.labels` to the labels that your Prometheus selects. Without the operator, use the content of `spec` as
@@ -102,7 +101,7 @@ The dashboard and the alerts need a Prometheus that scrapes the agents. The name
 
 By default the agent listens on the node's loopback only. Anyone who can reach the address can read the names of
 networks, resources and plugins. No NetworkPolicy protects the address, because the agent's pod uses the node's network.
-So open the port only if no untrusted host or pod can reach your nodes:
+So open the port only if you trust every host and pod that can reach your nodes:
 
 ```sh
 helm upgrade --install --namespace kube-system jackfield deploy/chart --set agent.metrics=0.0.0.0:9321

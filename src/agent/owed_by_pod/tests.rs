@@ -1,4 +1,4 @@
-//! Owed writes: many files, files that are not owed writes, publications in memory, and
+//! Tests many files of one pod, files that no plugin wrote, publications in memory, and
 //! publications that arrive while the agent publishes.
 
 use std::fs;

@@ -1,23 +1,22 @@
-//! A pod's devices by resource. With this index, the verdict on one resource does not require a
-//! search of the whole answer of pod-resources.
+//! A pod's devices by resource. A look-up in this index need not search the whole answer of
+//! pod-resources.
 
 use std::collections::{BTreeMap, HashMap};
 
 use super::Sources;
 use crate::kubelet::{DynamicDevice, PodDevices};
 
-/// A device of a claim, and the position of its container in the answer of pod-resources.
+/// A claim's device, and the position of the device's container in the answer of pod-resources.
 pub(super) type ContainerDevice<'a> = (usize, &'a DynamicDevice);
 
 /// The devices and requests of one pod.
 #[derive(Default)]
 pub(super) struct Index<'a> {
-    /// The devices of device plugins in the answer of pod-resources, by resource, in the order of
-    /// the containers.
+    /// For each resource, the devices of device plugins, in the order of pod-resources.
     of_plugins: HashMap<&'a str, Vec<&'a str>>,
     /// The devices of claims by resource, in the order of the containers.
     pub(super) by_resource: BTreeMap<&'a str, Vec<ContainerDevice<'a>>>,
-    /// The devices of claims for which the ResourceSlice names no resource, by driver.
+    /// For each driver, the claimed devices that have no resource in their ResourceSlice.
     pub(super) by_driver: BTreeMap<&'a str, Vec<ContainerDevice<'a>>>,
     requests: HashMap<&'a str, DeviceRequests>,
 }
@@ -64,13 +63,12 @@ impl<'a> Index<'a> {
         index
     }
 
-    /// The devices of device plugins that pod-resources lists for a resource.
     pub(super) fn of_plugins(&self, resource: &str) -> &[&'a str] {
         self.of_plugins.get(resource).map_or(&[], Vec::as_slice)
     }
 
-    /// Returns how many devices of a resource the pod must have at least. This is the larger of the
-    /// two numbers in `DeviceRequests`. Does not add the two numbers, since kubelet reuses the
+    /// Returns the minimum number of devices of a resource that the pod must have: the larger of
+    /// the two numbers in `DeviceRequests`. Their sum would be too high, because kubelet reuses the
     /// devices of an init container that has ended.
     pub(super) fn requested(&self, resource: &str) -> u64 {
         let requests = self.requests.get(resource);

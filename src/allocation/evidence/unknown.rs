@@ -8,8 +8,8 @@ use crate::bounded::NAMED;
 use crate::kubelet::PodDevices;
 
 impl Evidence<'_> {
-    /// Returns the verdict on a resource of which neither kubelet nor a ResourceSlice reports a
-    /// device. `requested` is the number of devices that the pod requests.
+    /// Returns the verdict on a resource if neither kubelet nor a ResourceSlice reports a device of
+    /// it. `requested` is the number of devices that the pod requests.
     pub(super) fn no_device(&self, requested: u64) -> Verdict {
         let answer = self.pod_resources;
         let dynamic = || answer.into_iter().flat_map(PodDevices::dynamic);
@@ -33,9 +33,8 @@ impl Evidence<'_> {
     /// cannot replace the checkpoint: it names pods without their UIDs, so its answer may be about
     /// another pod of the same name.
     ///
-    /// There is one exception: the checkpoint is missing, and the manifest lists devices of other
-    /// resources. On such a node, the manifest takes the place of kubelet's record. So the pod has
-    /// no device of `resource`.
+    /// The exception is a missing checkpoint, if the manifest lists devices of other resources. The
+    /// manifest then takes the place of kubelet's record, and the pod has no device of `resource`.
     pub(super) fn without_record(&self, resource: &str, error: &CheckpointError) -> Verdict {
         let is_embedded = self.sources.pod.is_some_and(|pod| !pod.devices.is_empty());
         if is_embedded && error.cause == CheckpointCause::Missing {
@@ -54,7 +53,8 @@ impl Evidence<'_> {
         }
     }
 
-    /// Returns the cause for a checkpoint that lists only `recorded` of the `requested` devices.
+    /// Returns why the devices are unknown. The checkpoint lists only `recorded` of the `requested`
+    /// devices.
     pub(super) fn missing(
         &self,
         resource: &str,

@@ -424,8 +424,8 @@ fn jackfield_ignores_the_order_in_which_kubelet_lists_devices() {
             case.ids(),
             (expected.map(str::to_owned).to_vec(), Origin::PodResources)
         );
-        // If the cluster returns no containers, the order of the containers in the answer of
-        // pod-resources applies.
+        // Without containers from the cluster, Jackfield uses the order of the containers in the
+        // answer of pod-resources.
         case.pod.containers.clear();
         assert_eq!(case.ids().0, expected);
     }

@@ -147,9 +147,9 @@ fn causes_of_unknown_devices_have_these_messages() {
                 devices: vec![*device()],
                 others: 3,
             },
-            "none of the devices of the pod's claims (vf1 of driver v and 3 more) has this \
-             resource as its attribute k8s.cni.cncf.io/resourceName; correct the definition's \
-             annotation or the driver"
+            "no device of the pod's claims (vf1 of driver v and 3 more) names this resource in its \
+             attribute k8s.cni.cncf.io/resourceName; correct the definition's annotation, or the \
+             attribute that the driver publishes"
                 .to_owned(),
         ),
         (
@@ -164,7 +164,8 @@ fn causes_of_unknown_devices_have_these_messages() {
         (
             UnknownCause::NoIdentifier(device()),
             "device vf1 of pool p of driver v has neither attribute k8s.cni.cncf.io/deviceID nor \
-             resource.kubernetes.io/pciBusID in its ResourceSlice; let the driver publish one"
+             resource.kubernetes.io/pciBusID in its ResourceSlice; let the driver publish one of \
+             the two"
                 .to_owned(),
         ),
         (
@@ -267,8 +268,9 @@ fn allocation_remarks_have_these_messages() {
     };
     assert_eq!(
         remark.to_string(),
-        "kubelet's pod-resources names d1 of resource r for a pod of this name; \
-         Jackfield uses kubelet's checkpoint /k, which has the pod's UID"
+        "kubelet's pod-resources names d1 of resource r for a pod of this name, but \
+         kubelet's checkpoint /k does not list all of them for the pod's UID; Jackfield uses the \
+         checkpoint"
     );
     let failure = AllocationRemark::Failure("x; do y".to_owned());
     assert_eq!(failure.to_string(), "x; do y");

@@ -85,9 +85,9 @@ fn legend(svg: &mut Svg) {
     }
 }
 
-/// Draws the box of a device with four lines: the label, the owner, the first fact, and the other
-/// facts. For a device in a pod, the first fact is the interface in the pod and the network. The
-/// tooltip contains the full text.
+/// Draws a device as a box with four lines: the label, the owner, the first fact, and the other
+/// facts. If a pod has the device, the first fact names the pod's interface and network, as in
+/// `net1 (demo/sriov)`. The tooltip contains the full text.
 fn draw(svg: &mut Svg, device: &Device<'_>, (x, y): Pair, width: usize) {
     let (owner, used_as) = match device.owner {
         Owner::Pod(user) => {

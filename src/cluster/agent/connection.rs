@@ -44,8 +44,8 @@ pub(super) struct DescriptorError;
 
 /// Connects to the agent's socket.
 ///
-/// Refuses a symlink at `path`. The agent can write to the socket's directory, and a compromised
-/// agent could put a symlink there that leads to the socket of a different program on the host. The
+/// Refuses a symlink at `path`. The agent can write to the socket's directory. A compromised agent
+/// could replace the socket with a symlink to the socket of a different program on the host. The
 /// listener has to run as the same user as this process (root), because the listener's answers
 /// decide which programs run.
 pub(super) fn open(path: &Path, purpose: Purpose) -> Result<UnixStream, AgentProblem> {

@@ -196,8 +196,8 @@ fn a_lingering_socket_from_the_agent_does_not_delay_the_call() {
             let minute = Some(Duration::from_secs(60));
             rustix::net::sockopt::set_socket_linger(&lingering, minute).unwrap();
             lingering.set_nonblocking(true).unwrap();
-            // Fills the send buffer, because `close` waits only for sent data that the peer has not
-            // received.
+            // Fill the buffers of both sockets, because `close` waits only while the send buffer
+            // contains data.
             while (&lingering).write(&[0; 65_536]).is_ok() {}
             let _ = connection::send_with(&stream, b"JF\x00\x01", Some(lingering.into()));
             std::mem::forget((_accepted, stream));

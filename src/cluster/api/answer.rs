@@ -66,8 +66,8 @@ pub trait Lookup {
 /// - When the pod is bound to a different node.
 /// - When the pod does not exist or has a different UID, or when the request for the pod fails. For
 ///   a static pod, none of these is an error. The answer then contains the question's annotations.
-/// - When the pod has more containers or device requests than an answer may contain. Only requests
-///   for devices that the pod's networks may use count, and only containers with such requests.
+/// - When the pod has more containers or device requests than an answer may contain. This function
+///   does not count requests for devices that no network of the pod needs.
 pub async fn answer(
     lookup: &impl Lookup,
     node: Option<&str>,
@@ -131,7 +131,7 @@ pub async fn answer(
 }
 
 /// Returns the pod's devices according to kubelet. Returns `None` if the question names no pod or
-/// no socket of kubelet, or if no network may use a device. Takes the identity of a DRA driver's
+/// no socket of kubelet, or if the answer needs no devices. Takes the identity of a DRA driver's
 /// device from the ResourceSlices.
 async fn kubelet(
     lookup: &impl Lookup,
@@ -164,8 +164,8 @@ async fn kubelet(
 }
 
 /// Returns the pod that the runtime names. Uses the cached pod of that name if its UID and node are
-/// right. Otherwise asks the API server, because the pod may be so new that the cache lacks it or
-/// still has an earlier pod of that name.
+/// right. Otherwise asks the API server, because the cache may lack a new pod, or may still have an
+/// earlier pod of that name.
 async fn identified(
     lookup: &impl Lookup,
     node: Option<&str>,

@@ -28,9 +28,10 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Sends a request and reads the whole answer of at most `most` bytes.
 ///
-/// Sends a GET again, over a new connection, if the GET fails without an answer or gets no answer
-/// within `PATIENCE`. In the second case, both requests run, and the first answer counts. If the
-/// answer arrives over the new connection, later requests use the new connection too.
+/// Repeats a GET over a new connection if the GET fails without an answer. Also repeats a GET that
+/// still waits for its answer after `PATIENCE`. Both requests then run, and the answer that arrives
+/// first counts. If this answer arrives over the new connection, later requests use the new
+/// connection too.
 ///
 /// # Errors
 /// [`RequestError`].
@@ -111,8 +112,8 @@ pub(super) async fn send(
 }
 
 /// Returns the seconds in the header `Retry-After`. When the API server is busy, its refusal is not
-/// a Status object, so only this header contains the time. The header may also contain a date
-/// (RFC 9110), but the API server never sends one, so this function ignores dates.
+/// a Status object, so only this header contains the time to wait. The header may also contain a
+/// date (RFC 9110), but the API server never sends one, so this function ignores dates.
 fn retry_after(headers: &HeaderMap) -> Option<u32> {
     let value = headers.get(header::RETRY_AFTER)?.to_str().ok()?;
     value.trim().parse().ok()

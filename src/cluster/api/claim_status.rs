@@ -1,9 +1,9 @@
 //! Writes `status.devices[].networkData` of ResourceClaims (`resource.k8s.io/v1`, KEP-4817) with
 //! server-side apply.
 //!
-//! Each pod has its own field manager, and the agent does not force an apply. So an apply changes
-//! only the entries of its pod, and the API server refuses to change a field that another manager
-//! owns. The agent removes a pod's entries by applying a claim without a status.
+//! Each pod has a separate field manager, so an apply for one pod changes only this pod's entries.
+//! The agent does not force an apply, so the API server refuses to change a field that another
+//! manager owns. The agent removes a pod's entries by applying a claim without a status.
 
 use http::Method;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
@@ -184,8 +184,7 @@ impl ResourceClaim {
 
 impl Allocation {
     /// Whether the devices are allocated on `node` alone. In that case the node selector has a
-    /// single term, which contains the node's name. The API server uses the same selector to find
-    /// the node of a claim.
+    /// single term, which contains the node's name.
     fn is_for(&self, node: &str) -> bool {
         let field = json!([{"key": "metadata.name", "operator": "In", "values": [node]}]);
         self.node_selector == json!({"nodeSelectorTerms": [{"matchFields": field}]})

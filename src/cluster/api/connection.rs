@@ -33,8 +33,8 @@ const SILENCE: Duration = Duration::from_secs(25);
 /// How long a watch lasts at most, in seconds: over HTTP/2, and over HTTP/1.1.
 const LONG_WATCH: u32 = 290;
 const SHORT_WATCH: u32 = 15;
-/// How long requests share the same spare client. An older spare client is replaced, because its
-/// connections may be dead too.
+/// How long [`ApiClient::spare`] returns the same client. The connections of an older client may be
+/// dead.
 const NEW: Duration = Duration::from_secs(5);
 /// The windows of HTTP/2: how many bytes the API server may send before this process has read them.
 /// `WINDOW` is for one answer, `ALL_WINDOWS` for all answers on the connection together.
@@ -88,8 +88,8 @@ impl ApiClient {
         });
     }
 
-    /// Returns how long a watch lasts, in seconds. Over HTTP/2 this is a random time: agents that
-    /// begin their watches at the same time must not all begin them again at the same time.
+    /// Returns how long a watch lasts, in seconds. Over HTTP/2 this is a random time, so that
+    /// agents that began their watches together do not renew them together.
     pub(super) fn watch_seconds(&self) -> u32 {
         match self.watch_seconds.get() {
             LONG_WATCH => fastrand::u32(LONG_WATCH / 2..=LONG_WATCH),

@@ -123,7 +123,8 @@ impl<'a> Unread<'a> {
 }
 
 impl ApiServer {
-    /// Reads the text of a definition of at most `most` bytes, for [`read`] and [`Unread::of`].
+    /// Reads the text of a definition, up to `most` bytes. [`read`] and [`Unread::of`] parse the
+    /// text.
     ///
     /// # Errors
     /// [`LookupError`].

@@ -109,7 +109,7 @@ pub enum RequestError {
     /// The answer is a refusal.
     #[error("{} {}", .0.code, collapsed(&.0.message))]
     Refused(#[source] Box<Status>),
-    /// The API server does not serve the requested kind in this version.
+    /// The API server does not serve the requested kind, or not in the requested version.
     #[error("the API server does not serve the requested kind")]
     NotServed,
     /// The answer is longer than this limit, in bytes.

@@ -1,5 +1,5 @@
-//! Requests to the API server, without a cache: looks up single objects and the ResourceSlices of a
-//! node, and lists a node's pods and the cluster's definitions (the census).
+//! Asks the API server without a cache. Looks up single objects and the ResourceSlices of a node.
+//! Lists a node's pods and the cluster's definitions (the census).
 
 use std::path::Path;
 use std::rc::Rc;

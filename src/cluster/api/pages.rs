@@ -10,9 +10,10 @@ use super::server::{GROUP, LARGEST};
 use super::{ApiError, ApiServer};
 use crate::npwg::ObjectRef;
 
-/// The most objects on the first page, and on later pages. The first page is small, because the
-/// client does not yet know the size of the objects.
+/// The maximum number of objects on the first page. The page is small, because the client does not
+/// yet know the size of the objects.
 const FIRST: usize = 16;
+/// The maximum number of objects on a later page.
 const MOST: usize = 500;
 /// The size limit of a page of more than one object, in bytes.
 const PAGE_BYTES: usize = 512 << 10;

@@ -18,14 +18,14 @@ use crate::npwg::{ObjectRef, STATUS_ANNOTATION, merge_status};
 /// How many patches `publish` sends before it gives up. A patch fails if another client changes the
 /// same annotation at the same time.
 const ATTEMPTS: usize = 5;
-/// The namespace of events about nodes, which have no namespace themselves.
+/// The namespace of events about nodes. Nodes themselves have no namespace.
 const NAMESPACE_OF_NODES: &str = "default";
 
 /// The outcome of a publication.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PublishOutcome {
-    /// Status and events are written. If the API server refused the status as too long, an event
-    /// reports the refusal instead.
+    /// Everything is written, except a status that the API server refused as too long. An event
+    /// reports the refusal.
     Written,
     /// The pod is gone. A new pod may have the same name.
     PodGone,
@@ -39,8 +39,7 @@ pub enum PublishError {
     /// The pod cannot be read, or the API server did not accept the status. No event has been
     /// created.
     Status(ApiError),
-    /// The API server did not accept an event. The status needs no further attempt: it is written,
-    /// the API server refused it as too long, or there was nothing to write.
+    /// The API server did not accept an event. The status needs no retry.
     Event(ApiError),
 }
 

@@ -46,7 +46,7 @@ pub struct ApiServer {
 }
 
 impl ApiServer {
-    /// Creates a client of the API server in a kubeconfig's current context. `caller` names this
+    /// Creates a client from the current context of the kubeconfig `path`. `caller` names this
     /// process in the API server's audit log.
     ///
     /// # Errors

@@ -104,9 +104,9 @@ pub(super) fn concern(devices: &PodDevices) -> bool {
     devices.on_node.is_some() || devices.dynamic().next().is_some()
 }
 
-/// Sets the identities of the devices of DRA drivers. If kubelet's report lists the resources on
-/// the node, adds the resources in the slices to the list. Returns whether the slices contain all
-/// of the pod's devices of DRA drivers.
+/// Sets the identity of each device of a DRA driver. Returns whether the slices contain all these
+/// devices. If kubelet's report lists the resources on the node, also adds the resources in the
+/// slices to that list.
 pub(crate) fn identify(slices: &[Rc<SliceView>], devices: &mut PodDevices) -> bool {
     let mut is_complete = true;
     for device in devices.dynamic_mut() {

@@ -1,5 +1,4 @@
-//! Tests which file contains the network with a given name, and which plugins Jackfield adds from a
-//! folder with that name.
+//! Tests the search for a network by its name, and the plugins that Jackfield adds from a folder.
 
 use super::*;
 

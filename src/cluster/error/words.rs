@@ -21,7 +21,8 @@ impl Problem for ClusterError {
             }
             Self::Manifest(pod, source) => format!("pod {pod}: {source}"),
             Self::Status { pod, path, source } => {
-                format!("status of pod {pod}: {}: {source}", path.display())
+                let path = path.display();
+                format!("cannot write the status of pod {pod} to {path}: {source}")
             }
             Self::ManyContainers(pod) => format!(
                 "pod {pod} has more than {MOST_CONTAINERS} containers, or more than \
@@ -41,7 +42,7 @@ impl Problem for ClusterError {
                 let socket = socket.display();
                 match source {
                     AgentProblem::Untrusted(uid) => {
-                        format!("agentSocket {socket}: user {uid} listens on it, not root")
+                        format!("agentSocket {socket}: user {uid} listens there instead of root")
                     }
                     source if source.is_absence() => {
                         format!("the agent does not answer on {socket}: {source}")
@@ -55,7 +56,7 @@ impl Problem for ClusterError {
                 source,
                 agent,
             } => format!(
-                "status of pod {pod}: {}: {source}, and {}",
+                "cannot keep the status of pod {pod} in {}: {source}, and {}",
                 path.display(),
                 agent.words()
             ),
@@ -70,7 +71,7 @@ impl Problem for ClusterError {
                 AgentProblem::Frame(source) => return source.remedy(),
                 AgentProblem::Refused(_) => return None,
                 AgentProblem::NotSocket | AgentProblem::Untrusted(_) => {
-                    "remove it and restart the agent"
+                    "remove that file and restart the agent"
                 }
                 AgentProblem::Late => "check its log and restart it",
                 AgentProblem::OtherReply => "restart it",
@@ -131,8 +132,8 @@ mod tests {
                     path: "/m/status/a/web".into(),
                     source: full(),
                 },
-                "status of pod a/web: /m/status/a/web: no storage space; make the folder writable, \
-                 and free space there if it is full",
+                "cannot write the status of pod a/web to /m/status/a/web: no storage space; make \
+                 the folder writable, and free space there if it is full",
             ),
             (
                 ClusterError::ManyContainers(pod()),
@@ -172,8 +173,8 @@ mod tests {
             ),
             (
                 agent(AgentProblem::Untrusted(7)),
-                "agentSocket /run/agent.sock: user 7 listens on it, not root; remove it and \
-                 restart the agent",
+                "agentSocket /run/agent.sock: user 7 listens there instead of root; remove that \
+                 file and restart the agent",
             ),
             (
                 ClusterError::Owed {
@@ -182,9 +183,9 @@ mod tests {
                     source: full(),
                     agent: Box::new(agent(AgentProblem::NoListener)),
                 },
-                "status of pod a/web: /j/publish: no storage space, and the agent does not \
-                 answer on /run/agent.sock: nothing listens there; make the directory writable, \
-                 free space there, or start the agent",
+                "cannot keep the status of pod a/web in /j/publish: no storage space, and the \
+                 agent does not answer on /run/agent.sock: nothing listens there; make the \
+                 directory writable, free space there, or start the agent",
             ),
             (
                 ClusterError::NotListed,
@@ -197,8 +198,8 @@ mod tests {
             ),
             (
                 agent(AgentProblem::NotSocket),
-                "the agent does not answer on /run/agent.sock: it is not a socket; remove it and \
-                 restart the agent",
+                "the agent does not answer on /run/agent.sock: this path is not a socket; remove \
+                 that file and restart the agent",
             ),
             (
                 agent(AgentProblem::Late),

@@ -14,7 +14,7 @@ use crate::console;
 use crate::npwg::{StatusEntry, merge_status};
 use crate::regular_file;
 
-/// The start of an unfinished status file's name. The name ends with the process ID of the writer.
+/// How the name of an unfinished file begins. The name ends with the process ID of the writer.
 const UNFINISHED: &str = ".network-status.";
 /// The largest status that is read, in bytes. If the old status is larger, the new status replaces
 /// it without a merge.
@@ -68,8 +68,8 @@ fn append_events(dir: &Path, events: &[Event]) -> std::io::Result<()> {
 
 /// Removes the unfinished files of writers that have ended.
 pub(super) fn sweep(dir: &Path) {
-    // The file of a living writer stays, because another sandbox of the same pod may be publishing
-    // at this moment.
+    // The file of a living writer stays: the writer may be publishing for another sandbox of the
+    // same pod.
     sweep_unfinished(dir, |name| name.strip_prefix(UNFINISHED)?.parse().ok());
 }
 

@@ -22,11 +22,11 @@ pub enum FrameError {
         /// The limit, in bytes.
         limit: usize,
     },
-    /// The answer has too many definitions, or too long ones.
+    /// The answer has too many definitions, or its definitions are too long together.
     Definitions {
-        /// The most definitions of an answer.
+        /// The maximum number of definitions in an answer.
         most: usize,
-        /// The limit of the size of all definitions together, in bytes.
+        /// The maximum size of all definitions together, in bytes.
         limit: usize,
     },
     /// The JSON is not the expected message.

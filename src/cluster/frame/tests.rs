@@ -1,4 +1,4 @@
-//! Tests which messages are read and written, and which are refused.
+//! Tests that valid messages are read and written, and that invalid messages are refused.
 
 mod golden;
 
@@ -78,7 +78,7 @@ fn a_frame_with_an_invalid_header_is_refused() {
     assert!(encode(&"x".repeat(MAX_TO_AGENT), MAX_TO_AGENT).is_err());
 }
 
-/// Each check in the message takes memory in the agent, and a line on its metrics page.
+/// The agent keeps each check in memory and writes it as a line of the metrics page.
 #[test]
 fn an_examination_with_more_than_64_checks_is_refused() {
     let checks = |count: usize| {

@@ -63,7 +63,7 @@ impl Node<'_> {
         let size = EACH + text.len() as u64;
         let Some(left) = self.left.get().checked_sub(size) else {
             let cause = format_args!(
-                "with its aliases expanded, the file is larger than {MAX_EXPANDED} bytes"
+                "the document is larger than {MAX_EXPANDED} bytes after its aliases are expanded"
             );
             return Err(E::custom(cause));
         };

@@ -1,6 +1,3 @@
-//! Tests which writes are kept, in which order they are published, and what happens to files that
-//! cannot be read.
-
 use super::*;
 use crate::cluster::publication::MAX_EVENTS;
 use crate::cluster::{ClaimStatus, ClaimedDevice, Event, NetworkData};
@@ -153,8 +150,7 @@ fn only_regular_files_of_a_bounded_size_are_read() {
     large.set_len(MAX_FILE + 1).unwrap();
     let survey = owed.survey().unwrap();
     assert_eq!((survey.waiting.len(), survey.broken.len()), (1, 5));
-    // `keep` also reads the directory, to find earlier writes of the pod. The files must not block
-    // `keep`.
+    // `keep` also searches the directory, for earlier writes of the pod.
     owed.keep(&publication("a")).unwrap();
     assert_eq!(pods(&owed), ["a"]);
 }
@@ -175,7 +171,8 @@ pub(in crate::cluster) fn example() -> Publication {
     example_without_claims().with_claims(ClaimStatus::group([(device, Some(data))]))
 }
 
-/// The publication of [`example`] without claims, as in the golden file of the previous release.
+/// Returns the publication of [`example`] without its claims. The golden file of the previous
+/// release contains this publication.
 pub(in crate::cluster) fn example_without_claims() -> Publication {
     let entry = StatusEntry {
         name: "demo/n".to_owned(),

@@ -86,7 +86,7 @@ impl JsonError {
         }
     }
 
-    /// The error for a value of `key` that the parser refused.
+    /// The error if the parser refuses the value of `key`.
     pub(crate) fn of_key(key: &str, value: &RawValue, error: serde_json::Error) -> Self {
         Self::invalid(key, value.get(), InvalidValue::Parser(error.into()))
     }

@@ -116,9 +116,9 @@ impl Key<'_, '_> {
         self.value().starts_with("true")
     }
 
-    /// If the value of the key `meant` is a list, and this key belongs to an object of that list,
-    /// returns the number of the object that has the key `meant`. For example, for `name` in
-    /// `{"links":[{"name":1}]}` and `meant` = `links`, returns the number of the outer object.
+    /// Returns the number of the object that contains the list `meant`, if this key belongs to an
+    /// object in that list. Example: in `{"links":[{"name":1}]}`, `above_list("links")` of the key
+    /// `name` returns 1, the number of the outer object.
     pub(crate) fn above_list(&self, meant: &str) -> Option<usize> {
         let [.., outer, Nesting::List { .. }, _] = self.levels else {
             return None;
@@ -159,7 +159,7 @@ impl Key<'_, '_> {
 }
 
 impl Nesting {
-    /// The number of this object, if the last key that was read in it is `meant`.
+    /// The number of this object, if its last key so far is `meant`.
     fn object_at(&self, text: &str, meant: &str) -> Option<usize> {
         let Self::Object { number, key, .. } = self else {
             return None;

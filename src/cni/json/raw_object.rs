@@ -20,10 +20,10 @@ pub(crate) const POD_ANNOTATIONS: &str = "io.kubernetes.cri.pod-annotations";
 /// not reproduce, such as `9007199254740993`, `1.10` or `1e400`. A value therefore stays text until
 /// Jackfield reads it.
 ///
-/// Lookups ignore the case of keys, and all lookups except [`Self::contains`] treat `null` as
-/// absent. Go's decoder does the same, and most delegates are written in Go. If a key occurs more
-/// than once, the last value applies. [`Self::parse_configuration`] refuses an object with such a
-/// key.
+/// Lookups ignore the case of keys and treat `null` as absent, like Go's decoder. Most delegates
+/// are written in Go. Only [`Self::contains`] distinguishes `null` from a missing key. If a key
+/// occurs more than once, the last value applies. [`Self::parse_configuration`] refuses an object
+/// with such a key.
 ///
 /// `Deserialize` works with `serde_json` only. The caller must call [`super::check`] on the whole
 /// text first.
@@ -97,7 +97,7 @@ impl RawObject {
     ///
     /// # Errors
     ///
-    /// [`JsonError::Key`] with the key and the value when the value is not a `T`.
+    /// [`JsonError::Key`] when the value is not a `T`.
     pub fn read<'a, T: Deserialize<'a>>(&'a self, key: &str) -> Result<Option<T>, JsonError> {
         self.get(key).map(|value| read(key, value)).transpose()
     }
@@ -118,8 +118,8 @@ impl RawObject {
 
     /// Sets the value of a key. An existing key keeps its position. A new key goes to the end.
     ///
-    /// Unlike a lookup, this method does not ignore case. Call [`Self::remove`] first to replace a
-    /// key in every spelling.
+    /// Unlike a lookup, this method is case-sensitive. To replace a key in every spelling, call
+    /// [`Self::remove`] first.
     pub fn set(&mut self, key: &str, value: Box<RawValue>) {
         let is_it = |(written, _): &Entry| **written == *key;
         let first = self.entries.iter().position(is_it);

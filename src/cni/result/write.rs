@@ -1,6 +1,6 @@
 //! Writes results in any version. Omits what the version cannot express. Before 0.3.0, a result
-//! consists of DNS settings and of one address for each IP family, with gateway and routes. A result
-//! with interfaces or routes but no address cannot be written in these versions.
+//! consists of DNS settings and of one address for each IP family, with gateway and routes. In
+//! these versions, a result that has interfaces or routes must also have an address.
 
 use std::net::IpAddr;
 

@@ -20,8 +20,8 @@ pub struct ChainError {
     pub index: usize,
     /// The verb that failed.
     pub verb: Verb,
-    /// The key in the plugin's configuration that names an interface of the node, and the name of
-    /// the interface; `None` if no key does.
+    /// The configuration key that names an interface of the node, and its value: for example,
+    /// `master` and `eth0`. `None` if the configuration has no such key.
     pub interface: Option<Box<(&'static str, String)>>,
     /// Why the plugin failed.
     #[source]
@@ -39,7 +39,9 @@ impl ChainError {
         if let Some((key, name)) = self.interface.as_deref()
             && self.misses_interface(name)
         {
-            words += &format!("; its {key} is {name:?}, so check that the node has this interface");
+            words += &format!(
+                "; the plugin's {key} is {name:?}, so check that the node has this interface"
+            );
         }
         words
     }

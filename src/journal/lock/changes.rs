@@ -1,11 +1,11 @@
 //! Prevents a GC from running at the same time as changes of the networks of running pods.
 //!
 //! During a GC, the plugins of each network release the resources of every attachment that the GC
-//! does not list. So nothing may be attached after the GC has read the journal. For this reason,
-//! CNI forbids the runtime to call ADD or DEL during a GC (CNI 1.1.0 §2, Lifecycle & Ordering). But
-//! the runtime cannot prevent the changes, because Jackfield starts the changes itself. If changes
-//! hold the lock for too long, the GC still detaches sandboxes, but does not call the networks'
-//! plugins with GC.
+//! does not list. An attachment that begins after the GC has read the journal is not in the list
+//! and would lose its resources. For this reason, CNI forbids the runtime to call ADD or DEL during
+//! a GC (CNI 1.1.0 §2, Lifecycle & Ordering). But the runtime cannot prevent the changes, because
+//! Jackfield starts the changes itself. If the changes do not end in time, the GC still detaches
+//! the sandboxes that the runtime no longer lists, but does not call the plugins with GC.
 
 use std::fs::File;
 use std::path::Path;

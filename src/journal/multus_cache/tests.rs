@@ -197,8 +197,8 @@ fn forgetting_a_container_removes_only_the_files_of_that_container() {
     cache.forget(&key().container);
 }
 
-/// Multus 4.3 writes a configuration list in two forms: `Bytes`, which lacks the keys for which
-/// Multus has no types, and `CNINetworkConfigList`, which is complete.
+/// Multus 4.3 writes a configuration list in two forms. `CNINetworkConfigList` is complete. `Bytes`
+/// contains only the keys that Multus' Go types define.
 #[test]
 fn the_complete_form_of_a_configuration_list_takes_precedence() {
     let dir = cache();

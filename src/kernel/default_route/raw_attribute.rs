@@ -11,7 +11,7 @@ use thiserror::Error;
 /// with all its attributes, even attributes that a later kernel introduces.
 ///
 /// The JSON form is a string, `TYPE:HEX` (`8:0800020078050000`). The octets are those of the
-/// kernel's message, so a number such as a metric is in the byte order of the machine.
+/// kernel's message, so a number such as an MTU is in the byte order of the machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct RawAttribute {

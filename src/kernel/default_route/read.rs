@@ -109,8 +109,8 @@ impl NextHop {
     }
 }
 
-/// Converts the route's lifetime from clock ticks, as in the kernel's answers, to seconds, as in
-/// requests. Returns `None` for 0, which means that the route never expires.
+/// Converts the route's lifetime from clock ticks (the unit of the kernel's answers) to seconds
+/// (the unit of requests). Returns `None` for a route that never expires (0 ticks).
 fn seconds(ticks: u32) -> Option<u32> {
     match ticks.cast_signed() {
         0 => None,

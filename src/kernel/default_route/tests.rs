@@ -221,7 +221,7 @@ fn a_route_without_an_existing_interface_or_next_hop_is_refused() {
     let error = gone.write(|_| Ok(None)).unwrap_err().to_string();
     assert_eq!(
         error,
-        "route \"default via 10.0.0.1 dev net1\": no interface \"net1\" in this namespace; \
+        "route \"default via 10.0.0.1 dev net1\": interface \"net1\" does not exist; \
          attach it first"
     );
     for hops in [Vec::new(), vec![NextHop::default()]] {

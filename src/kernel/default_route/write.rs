@@ -1,4 +1,4 @@
-//! [`DefaultRoute`] ─▶ `RTM_NEWROUTE`, `RTM_DELROUTE`.
+//! Encodes a [`DefaultRoute`] for `RTM_NEWROUTE` and `RTM_DELROUTE` messages.
 
 use netlink_packet_route::route::{
     RouteAttribute, RouteFlags, RouteHeader, RouteMessage, RouteNextHop, RouteNextHopFlags,

@@ -2,8 +2,8 @@
 //!
 //! The calls block, because the plugin has nothing else to do while it waits. Starting an async
 //! runtime would take longer than the wait. [`Netlink`] repeats a request if a list changed during
-//! the read or a part of the answer was lost. It ignores answers to earlier requests, and keeps the
-//! kernel's explanation of a refusal.
+//! the read, or if a part of the answer was lost. It ignores answers to earlier requests, and keeps
+//! the kernel's explanation of a refusal.
 
 mod answer;
 mod filtered;
@@ -50,7 +50,7 @@ impl Kind {
     }
 }
 
-/// How many times [`Netlink`] sends a request before it gives up, if every answer is incomplete.
+/// After this many incomplete answers to a request, [`Netlink`] gives up.
 const ATTEMPTS: u32 = 8;
 
 /// The initial size of the buffer, in bytes. The kernel sends a list in pieces that fit the buffer,
@@ -95,8 +95,8 @@ impl Netlink {
         let socket = opened.map_err(KernelError::Socket)?;
         // With the first option (strict checking), the kernel filters lists (4.20 and later). The
         // second option adds an explanation to refusals (4.12 and later). The third option omits
-        // the copy of the request from refusals. Ignore errors, because older kernels lack these
-        // options and work without them.
+        // the copy of the request from refusals. Ignore errors: older kernels lack these options,
+        // and the socket works without them.
         let _ = socket.set_netlink_get_strict_chk(true);
         let _ = socket.set_ext_ack(true);
         let _ = socket.set_cap_ack(true);
@@ -182,8 +182,7 @@ impl Netlink {
         let until = Instant::now() + self.patience;
         loop {
             if !self.receive(until)? {
-                // The kernel still sends the rest of a list. Read all of it before the next
-                // request.
+                // Only a list has further pieces. Read all of them before the next request.
                 if kind != Kind::List {
                     return Ok(None);
                 }

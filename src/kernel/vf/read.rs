@@ -15,8 +15,8 @@ const HEADER: usize = 16;
 const INFO: u16 = 1;
 /// `IFLA_VF_VLAN_INFO`, one VLAN in `IFLA_VF_VLAN_LIST`.
 const VLAN_INFO: u16 = 1;
-/// `ARPHRD_ETHER`. This module reads the MAC attributes only of the VFs of an Ethernet link,
-/// because other VFs may have addresses of another length.
+/// `ARPHRD_ETHER`. This module reads MACs only on Ethernet links, because an address on another
+/// link may have a different length.
 const ETHERNET: u16 = 1;
 /// `ETH_P_8021AD`.
 const SERVICE: u16 = 0x88a8;

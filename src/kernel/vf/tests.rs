@@ -301,10 +301,10 @@ fn a_real_kernel_puts_a_vf_guid_at_offset_eight() {
     ];
     assert_eq!(found[0], "vf 1");
     assert_eq!(found[found.len() - 2..], guids);
-    // Without padding, the GUID would begin at octet 4. A parser that starts at octet 4 gets the
-    // padding and only half of the GUID.
+    // Octets 4 to 7 are padding. A parser that starts at octet 4 gets the padding and only half of
+    // the GUID.
     let cut = octets(IPOIB)
         .windows(16)
         .any(|window| window[..4] == [1, 0, 0, 0] && window[4..8] == [0; 4] && window[8] == 0x88);
-    assert!(cut, "four octets of padding, then the lowest octet");
+    assert!(cut, "no padding before the lowest octet of the GUID");
 }

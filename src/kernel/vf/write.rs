@@ -9,9 +9,8 @@ use netlink_packet_route::link::{
 use super::{VfLinkState, VfSetting, VlanProtocol};
 
 impl VfSetting {
-    /// Returns `IFLA_VFINFO_LIST` with this setting for the virtual function with the number `vf`.
-    /// The list contains only one setting, so that the caller knows which setting the kernel
-    /// refused.
+    /// Returns `IFLA_VFINFO_LIST` with this setting for virtual function number `vf`. The list
+    /// contains only one setting, so that the caller knows which setting the kernel refused.
     pub(in crate::kernel) fn attribute(self, vf: u32) -> LinkAttribute {
         LinkAttribute::VfInfoList(vec![LinkVfInfo(vec![self.info(vf)])])
     }

@@ -1,4 +1,4 @@
-//! Reads one element of the JSON list in the annotation by which a pod selects networks.
+//! Reads one element of the JSON list that selects a pod's networks.
 
 use std::net::IpAddr;
 
@@ -33,8 +33,8 @@ const KEYS: [&str; 13] = [
 ];
 
 impl Selection {
-    /// Reads one element. The first returned value is the network's name for messages, if the
-    /// element has a name.
+    /// Reads one element. Also returns the network's name, if the element has one, for error
+    /// messages.
     pub(super) fn read(
         raw: &RawValue,
         namespace: &str,
@@ -115,12 +115,12 @@ fn check_limit(key: &'static str, count: usize, limit: usize) -> Result<(), Elem
     Ok(())
 }
 
-/// Returns the keys that neither the specification nor Multus defines, including keys of
-/// `portMappings`. Skips keys of the element that contain a period, because NPWG leaves these keys
-/// to implementations (NPWG 1.3 §4.1.2.1).
+/// Returns the unknown keys of the element and of its `portMappings`. Neither the specification nor
+/// Multus defines these keys. A warning lists them. If a user writes `proto` instead of `protocol`,
+/// for example, the warning shows why the protocol is TCP.
 ///
-/// For example, a user who wrote `proto` instead of `protocol` learns from these keys why the
-/// protocol is TCP.
+/// Skips the element's own keys with a period, because NPWG leaves these keys to implementations
+/// (NPWG 1.3 §4.1.2.1).
 fn unknown_keys(object: &RawObject, ports: &[RawObject]) -> Vec<String> {
     let is_unknown = |key: &str, known: &[&str]| !known.iter().any(|name| same_key(key, name));
     let keys = object.iter().map(|(key, _)| key);

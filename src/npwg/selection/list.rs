@@ -1,4 +1,4 @@
-//! The two forms of the annotation: comma-separated names and a JSON list.
+//! The two forms of an annotation that selects networks: comma-separated names and a JSON list.
 
 use device_info::printable;
 use serde_json::value::RawValue;

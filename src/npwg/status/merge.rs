@@ -10,18 +10,18 @@ use crate::cni::json::{Members, check, raw};
 /// entries and keys of other writers.
 ///
 /// Other components may write status too (NPWG 1.3 §5.1). For example, a controller that plugs in
-/// an interface adds an entry. If no new entry replaces that entry, the merge keeps the keys of
-/// that entry and copies their values byte for byte. Other components may also add keys with a
-/// period to Jackfield's entries. The merge keeps these keys.
+/// an interface adds an entry. Unless one of Jackfield's new entries replaces such an entry, the
+/// merge keeps it and copies its values byte for byte. Other components may also add keys to
+/// Jackfield's entries. The merge keeps those keys that contain a period.
 ///
 /// A new entry replaces an existing entry with the same interface. A new entry also replaces an
 /// existing entry that has the same name and no interface. A new entry of the default network
 /// replaces the existing entry of the default network, because a pod has only one default network.
 ///
 /// A pod may select different networks when the runtime recreates the pod's sandbox, or while the
-/// pod runs. The status reports only current attachments (NPWG 1.3 §5), so the merge drops the
-/// entries of an earlier ADD or change. The merge recognizes these entries by the list that the
-/// earlier ADD or change wrote under the key `io.jackfield.attached`.
+/// pod runs. The status reports only current attachments (NPWG 1.3 §5), so the merge drops
+/// Jackfield's earlier entries. The merge recognizes these entries by the list that Jackfield wrote
+/// under the key `io.jackfield.attached`.
 ///
 /// The merge discards an existing value that is not a list of objects, because that value violates
 /// the specification.

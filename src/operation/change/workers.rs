@@ -11,7 +11,7 @@ use crate::operation::{Context, Note, Work};
 const MOST: usize = 8;
 
 /// Starts a process for each sandbox that the agent names in `answer`, up to [`MOST`]. Skips a
-/// sandbox whose lock is taken, and a sandbox whose failed change must wait for its retry
+/// sandbox if its lock is taken, or if its last change failed and the retry is not due yet
 /// ([`Journal::may_change`](crate::journal::Journal::may_change)). If the agent does not know the
 /// attached sandboxes, sends the agent their list and asks again.
 pub(in crate::operation) fn begin(context: &Context<'_>, answer: &Answer) {
@@ -19,8 +19,8 @@ pub(in crate::operation) fn begin(context: &Context<'_>, answer: &Answer) {
     let listed = answer.wants_sandboxes.then(|| list(context)).flatten();
     let differing = &listed.as_ref().unwrap_or(answer).differing;
     let mut differing: Vec<_> = differing.iter().collect();
-    // One STATUS starts at most `MOST` processes. Use a random order, so that pods whose
-    // annotations change all the time do not take all places in every STATUS.
+    // Use a random order, so that pods whose annotations change all the time do not always come
+    // first.
     fastrand::shuffle(&mut differing);
     let due = differing.into_iter().filter_map(|sandbox| {
         let key = Key {

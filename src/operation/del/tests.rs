@@ -1,6 +1,6 @@
-//! Tests of DEL. A DEL with a usable record asks the cluster only if the delegates refuse the DEL
-//! of a network whose ADD has failed. No test here has such a network. The DEL does not remove the
-//! status of ResourceClaims itself: it stores the removal for the agent.
+//! Tests of DEL. In these tests no ADD has failed, so a DEL with a usable record never asks the
+//! cluster. A DEL does not remove the status of ResourceClaims itself: it stores the removal for
+//! the agent.
 
 use std::cell::{Cell, RefCell};
 use std::fs;
@@ -230,7 +230,7 @@ fn a_del_keeps_the_claim_status_of_another_sandbox_of_the_pod() {
 }
 
 /// Puts a damaged record of container `c1` into the journal in `dir`, and the configuration of the
-/// cluster network into `dir`. Returns a function from names in the journal to paths.
+/// cluster network into `dir`. Returns a function that appends a name to the path of the journal.
 fn damaged_record(dir: &Path) -> impl Fn(&str) -> PathBuf + use<> {
     let journal = dir.join("journal");
     install_bridge(dir);

@@ -1,6 +1,7 @@
 //! Checks that VFs have the settings that definitions and pods request. The physical functions
-//! report the actual settings. ADD and a change of a running pod ask each physical function once,
-//! after they have attached the last network. CHECK also asks each physical function once.
+//! report the actual settings. One check asks each physical function only once. ADD and a change
+//! of a running pod make this check after they have attached the last network. CHECK makes it at
+//! its end.
 
 use device_info::PciAddress;
 
@@ -20,8 +21,9 @@ use crate::verify::{Finding, HiddenFunction, IntendedFunction, Mismatch, Weight}
 /// not report a VF causes only a warning.
 ///
 /// # Errors
-/// [`Failure::Verification`] for the first attachment with findings that the key `verify` does not
-/// allow. The kernel's error if the links of the host cannot be read.
+/// - [`Failure::Verification`] for the first attachment with findings that the key `verify` does
+///   not allow.
+/// - [`Failure::Kernel`] if the links of the host cannot be read.
 pub(in crate::operation) fn prove<'a>(
     context: &Context<'_>,
     attachments: impl Iterator<Item = &'a Attachment>,

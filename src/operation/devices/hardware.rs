@@ -122,8 +122,8 @@ impl<'a> Hardware<'a> {
         })
     }
 
-    /// Whether a device that is meant for a user-space program has a device node that the program
-    /// can open. True for all other devices.
+    /// Whether a user-space program can open the device through a device node. Always true for a
+    /// device that is not meant for such a program.
     fn can_be_opened(&self, device: &Device) -> bool {
         let is_vhost = |vdpa: &VdpaDevice| vdpa.driver() == Some(VdpaDriver::Vhost);
         let opens = |vdpa: &VdpaDevice| !is_vhost(vdpa) || vdpa.path().is_some();

@@ -36,24 +36,24 @@ impl Problem for Orphan {
             driver,
         } = self;
         format!(
-            "device {address} (VF {index} of {physical}) is bound to driver {driver}, no pod on \
-             record has it, and its interface is in no network namespace that jackfield can find"
+            "device {address} (VF {index} of {physical}) is bound to driver {driver}, but no pod on \
+             record has the device, and the interface of the device is in no network namespace \
+             that jackfield can find"
         )
     }
 
     fn remedy(&self) -> Option<String> {
         Some(format!(
-            "end the process that keeps the interface's namespace open, or rebind the device \
-             through unbind and bind in /sys/bus/pci/drivers/{}",
+            "end the process that keeps the interface's namespace open, or rebind the device: \
+             write its address to the file unbind, then to the file bind, in /sys/bus/pci/drivers/{}",
             self.driver
         ))
     }
 }
 
-/// Finds the orphans. `elsewhere` returns the devices that have an interface in any network
-/// namespace ([`devices_in_all_namespaces`](crate::kernel::devices_in_all_namespaces)). `orphans`
-/// calls `elsewhere` only if a VF whose driver creates interfaces has no interface on the host, no
-/// vDPA device and no pod on record.
+/// Finds the orphans. `elsewhere` searches all network namespaces for interfaces, and returns their
+/// devices ([`devices_in_all_namespaces`](crate::kernel::devices_in_all_namespaces)). `orphans`
+/// calls `elsewhere` only if a VF may be an orphan.
 ///
 /// # Errors
 /// The error of `elsewhere`. Without the devices from `elsewhere`, `orphans` cannot tell whether a
@@ -157,7 +157,7 @@ mod tests {
             VF,
             "VF 0 of 0000:01:00.0",
             "igbvf",
-            "unbind and bind in /sys/bus/pci/drivers/igbvf",
+            "unbind, then to the file bind, in /sys/bus/pci/drivers/igbvf",
         ] {
             assert!(line.contains(part), "{line}");
         }

@@ -16,28 +16,29 @@ use crate::plan::Reason;
 /// Why an attachment cannot use a device, a host interface, a MAC or a GUID. Every message contains
 /// the remedy, except the message of `EarlierSandbox`. "The configuration" means the network's
 /// configuration and everything that the pod and Jackfield add to it. An uplink of the node is an
-/// interface with a default route or an address of the node, or an interface below such an
-/// interface.
+/// interface that has a default route or an address of the node. An interface below an uplink, such
+/// as a member of a bond, is an uplink too.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::operation) enum DeviceProblem {
     /// The node does not have the device.
     #[error(
-        "{} is missing: {}/bus/pci/devices has no {}, because its PF was reset or the device was \
-         removed; restart the device plugin and recreate the pod",
+        "{} is missing: {}/bus/pci/devices has no {}, because the device was removed or its PF was \
+         reset; restart the device plugin and recreate the pod",
         named(.0), .1.display(), .0.id
     )]
     Missing(AllocatedDevice, PathBuf),
     /// The device is bound to no driver.
     #[error(
-        "{} is bound to no driver: {}/bus/pci/devices/{} has no link named driver; bind it to \
-         the driver that its device plugin expects and recreate the pod",
+        "{} is bound to no driver: {}/bus/pci/devices/{} has no link named driver; bind the \
+         device to the driver that its device plugin expects, and recreate the pod",
         named(.0), .1.display(), .0.id
     )]
     Unbound(AllocatedDevice, PathBuf),
-    /// The device is bound to a driver other than `wanted`, which is its `driver_override`.
+    /// The device's `driver_override` is `wanted`, but the device is bound to another driver.
     #[error(
         "{} is bound to driver {driver}, but its driver_override is {wanted} \
-         ({}/bus/pci/devices/{}/driver_override); bind it to {wanted} and recreate the pod",
+         ({}/bus/pci/devices/{}/driver_override); bind the device to {wanted} and \
+         recreate the pod",
         named(.device), .sysfs.display(), .device.id
     )]
     OtherDriver {
@@ -50,14 +51,14 @@ pub(in crate::operation) enum DeviceProblem {
     /// would take over the interface of the default route.
     #[error(
         "mode is passthru and key {0} is missing, so the plugin takes the interface of the default \
-         route; name another interface"
+         route; set key {0} to a different interface"
     )]
     DefaultRoute(String),
     /// A value in the configuration appears to name one device, but a plugin may select another
     /// device for this value.
     #[error(
-        "key {} is {:?}, so a plugin may take a device that jackfield has not checked; \
-         write the address or the name of one device",
+        "key {} is {:?}, which a plugin may read as a pattern or a path: the plugin may take a \
+         device that jackfield has not checked; write the address or the name of one device",
         .0.key, .0.value
     )]
     Pattern(NamedInterface),
@@ -81,8 +82,9 @@ pub(in crate::operation) enum DeviceProblem {
     TooManyInterfaces(usize),
     /// A plugin that attaches virtual functions would get a device that is not a virtual function.
     #[error(
-        "device {device} is {}, but plugin {plugin} attaches virtual functions; restrict the \
-         device plugin's selectors to virtual functions, or attach the device with host-device",
+        "device {device} is {}, but CNI plugin {plugin} attaches virtual functions; restrict the \
+         device plugin's selectors to virtual functions, or attach the device with CNI plugin \
+         host-device",
         not_virtual(.device, *.is_physical, .sysfs)
     )]
     NotVirtual {
@@ -95,11 +97,12 @@ pub(in crate::operation) enum DeviceProblem {
     #[error(
         "{device} is bound to driver {driver}, and its interface is in no network namespace that \
          jackfield can find; end the process that keeps the interface's namespace open, or rebind \
-         the device through unbind and bind in /sys/bus/pci/drivers/{driver}"
+         the device: write its address to the file unbind, then to the file bind, in \
+         /sys/bus/pci/drivers/{driver}"
     )]
     LostInterface { device: String, driver: String },
-    /// The interface of a device is in another network namespace, although no recorded pod has the
-    /// device.
+    /// The interface of a device is in a network namespace other than the host's, although no
+    /// recorded pod has the device.
     #[error(
         "{0}: its interface {interface} is in network namespace {netns}, and no pod on record has \
          the device; move the interface back with nsenter --net={netns} ip link set {interface} \
@@ -118,15 +121,15 @@ pub(in crate::operation) enum DeviceProblem {
     /// nor a driver for user-space programs.
     #[error(
         "{shared}, which is bound to driver {2} ({directory}); bind the whole group to vfio-pci, \
-         or use a slot that isolates its functions (ACS)",
+         or move the card to a slot that isolates functions from each other (ACS)",
         shared = shared(.0, .1), directory = .1.directory
     )]
     GroupInUse(AllocatedDevice, GroupMember, String),
     /// Another pod has a function of the device's IOMMU group.
     #[error(
-        "{shared} ({directory}), and {2} has that function: only one program can open the group; \
-         use a slot that isolates its functions (ACS)",
-        shared = shared(.0, .1), directory = .1.directory
+        "{shared} ({directory}), and {2} has {other}: only one program can open the group; \
+         move the card to a slot that isolates functions from each other (ACS)",
+        shared = shared(.0, .1), directory = .1.directory, other = .1.address
     )]
     GroupHeld(AllocatedDevice, GroupMember, String),
     /// A plugin would move an RDMA device into the pod. This is impossible while the node shares
@@ -156,9 +159,9 @@ pub(in crate::operation) enum DeviceProblem {
     /// The device still has a network identity of the previous pod. `line` says why Jackfield could
     /// not remove this identity.
     #[error(
-        "{device} still has the {} of its previous pod: {line}; rebind it through unbind and bind in \
-         /sys/bus/pci/drivers/{}, or {}",
-        words(*.identity).0, .driver.as_deref().unwrap_or("DRIVER"), words(*.identity).1
+        "{device} still has the {} of its previous pod: {line}; {}, or rebind the device: write its \
+         address to the file unbind, then to the file bind, in /sys/bus/pci/drivers/{}",
+        words(*.identity).0, words(*.identity).1, .driver.as_deref().unwrap_or("DRIVER")
     )]
     PreviousIdentity {
         device: String,
@@ -215,7 +218,7 @@ fn not_virtual(device: &PciAddress, is_physical: bool, sysfs: &Path) -> String {
     format!("not a virtual function ({devices}/{device} has no physfn)")
 }
 
-/// Returns the name of an identity for messages, and how a pod or a network definition can set the
+/// Returns the identity's name in messages, and how a pod or a network definition can set the
 /// identity.
 fn words(identity: PodIdentity) -> (&'static str, &'static str) {
     match identity {

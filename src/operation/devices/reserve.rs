@@ -18,7 +18,7 @@ use crate::plan::{Attachment, PlanError};
 /// How long to wait for the lock of an obsolete sandbox.
 const BUSY: Duration = Duration::from_secs(1);
 
-/// Reserves every device, and every requested MAC and GUID, of `attachments` for the sandbox of
+/// Reserves the devices and the requested MACs and GUIDs of `attachments` for the sandbox of
 /// `header`.
 ///
 /// The holder is the sandbox that has already reserved one of these devices or addresses. If the
@@ -27,9 +27,9 @@ const BUSY: Duration = Duration::from_secs(1);
 /// from the holder's pod and allocated it to this pod.
 ///
 /// # Errors
-/// If a holder is not obsolete: code 104 for a device, 101 for a MAC or GUID. The message names the
-/// holder only if the holder is in the Kubernetes namespace of this pod. Also if an obsolete holder
-/// cannot be detached, or if the journal or a lock cannot be used.
+/// - If a holder is not obsolete: code 104 for a device, 101 for a MAC or GUID. The message names
+///   the holder only if the holder is in the Kubernetes namespace of this pod.
+/// - If an obsolete holder cannot be detached, or if the journal or a lock cannot be used.
 pub(in crate::operation) fn take(
     context: &Context<'_>,
     header: &Header,
@@ -43,8 +43,8 @@ pub(in crate::operation) fn take(
     Ok(())
 }
 
-/// Returns the problems for which an ADD would refuse the devices and addresses of `prepared`.
-/// Reserves nothing.
+/// Returns the reasons why an ADD would refuse the devices and addresses of `prepared`. Reserves
+/// nothing.
 pub fn foresee(context: &Context<'_>, prepared: &Prepared) -> Vec<PlanError> {
     let Ok(key) = context.key() else {
         return Vec::new();
@@ -128,10 +128,10 @@ fn take_one(
     }
 }
 
-/// Finds a sandbox that has the MAC or GUID of `what` on the layer-2 segment of `what`, and that
-/// the previous release of Jackfield attached. The records of that release contain no segment, so
-/// `earlier_holder` determines the segment from the current state of the node. Returns `None` if
-/// `what` is a device or has no segment.
+/// Returns another sandbox for which the previous release of Jackfield reserved the MAC or GUID of
+/// `what` on the same segment. That release recorded no segment, so `earlier_holder` determines the
+/// segment from the current state of the node. Returns `None` if `what` is a device or has no
+/// segment.
 fn earlier_holder(
     context: &Context<'_>,
     key: &Key,

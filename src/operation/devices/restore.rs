@@ -4,10 +4,11 @@
 //! still reserved for the sandbox. Otherwise a late DEL could change a device that another pod
 //! uses.
 //!
-//! A repair that may succeed later is owed: DEL fails, and a retry repeats the repair. A repair
-//! that the kernel refuses for good, or that a driver undoes, does not fail the DEL, so that the
-//! pod can be deleted. The journal then records the device as unrestored. Before a delegate
-//! attaches the device again, Jackfield retries the repair.
+//! A repair restores one value of a device, for example the MTU of its interface. If a failed
+//! repair may succeed later, it is owed: DEL fails, and a retry repeats the repair. If the kernel
+//! refuses a repair for good, or if a driver undoes it, DEL succeeds, so that the pod can be
+//! deleted. The journal then records the device as unrestored. Before a delegate attaches the
+//! device again, Jackfield retries the repair.
 
 mod address;
 mod again;
@@ -49,9 +50,8 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// the previous pod therefore do not become part of the baseline.
 ///
 /// # Errors
-/// If the kernel does not answer, or if the journal cannot be written. Code 104 if
-/// [`Hardware::are_at_home`] refuses a device, or if a device still has a MAC, GUID or VLAN of the
-/// previous pod that neither this pod's request nor the network's definition replaces.
+/// - Code 104 if [`Hardware::are_at_home`] or [`again::settle`] refuses a device.
+/// - If the kernel does not answer, or if the journal cannot be written.
 pub(in crate::operation) fn baseline(
     context: &Context<'_>,
     header: &Header,
@@ -76,8 +76,9 @@ pub(in crate::operation) fn baseline(
     Ok(states.devices)
 }
 
-/// Restores the devices of the attachments that this call detached (`detached`), that an earlier
-/// call detached, or that were never started. Returns the failures that a retry may resolve.
+/// Restores the device of every attachment that is detached or was never started. `detached` lists
+/// the attachments that this call has detached, because `sandbox` does not show them as detached
+/// yet. Returns the failures that a retry may resolve.
 pub(in crate::operation) fn restore(
     context: &Context<'_>,
     sandbox: &Sandbox,
@@ -204,8 +205,8 @@ impl<'a> Restoring<'a> {
         self.hardware.states(&addresses, links)
     }
 
-    /// Waits until the kernel has moved the interfaces back from deleted namespaces, but no longer
-    /// than `until`. Then reads the devices.
+    /// Waits for the kernel to move the interfaces back from deleted namespaces. Reads the devices
+    /// as soon as the interfaces are back, at the latest at the time `until`.
     fn settled(&self, links: &mut dyn DeviceLinks, until: Instant) -> Result<States, KernelError> {
         while clock::now() < until && self.before.iter().any(|it| self.hardware.is_away(it)) {
             clock::sleep(PAUSE);

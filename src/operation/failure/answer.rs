@@ -100,8 +100,8 @@ impl Failure {
     }
 }
 
-/// Replaces the spaces by no-break spaces in two phrases. If the error of a failed DEL contains one
-/// of these phrases, containerd treats the DEL as successful.
+/// Hides two phrases from containerd: replaces the spaces in them by no-break spaces. If containerd
+/// found one of the phrases in the error of a DEL, it would treat the DEL as successful.
 fn unmistakable(text: String) -> String {
     let phrases = ["not found", "no such file or directory"];
     phrases.iter().fold(text, |text, phrase| {

@@ -36,9 +36,9 @@ pub struct Retired {
     pub failed: Vec<Failure>,
 }
 
-/// Returns whether the recorded network namespace still exists. If the record has the identity of
-/// the namespace, the namespace at the recorded path must have this identity, because paths are
-/// reused. After a reboot, no recorded namespace exists.
+/// Returns whether the recorded network namespace still exists. The recorded path may lead to a new
+/// namespace now. So if the record has an identity, this function also compares identities. After a
+/// reboot, no recorded namespace exists.
 ///
 /// # Errors
 /// If a lack of file descriptors or memory prevents the check.

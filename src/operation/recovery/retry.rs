@@ -47,8 +47,8 @@ pub fn retry(context: &Context<'_>, key: &Key) {
         }
         // Another call has removed the record, so remove the markers too.
         Ok(Lookup::Absent) => drop(host.journal.forget(key)),
-        // The record no longer names the attachments, so stop the retries. Keep the record for a
-        // later DEL, which then asks the cluster which networks the pod selects.
+        // The record no longer names the attachments, so stop the retries. Keep the record, so that
+        // a later DEL asks the cluster for the pod's networks.
         Ok(Lookup::CutOff) => host.journal.settle_owed(key),
         Ok(Lookup::Found(_) | Lookup::Damaged(_)) | Err(_) => {}
     }

@@ -7,7 +7,7 @@
 //!         ▶ refused for ten minutes, and five times?   ▶ give up and report it
 //! ```
 //!
-//! Giving up leaves no interface behind. Jackfield's DEL then succeeds, and the runtime deletes the
+//! Giving up leaves no interface behind: Jackfield's DEL succeeds, and the runtime then deletes the
 //! pod's network namespace with its interfaces.
 
 use std::path::Path;
@@ -38,8 +38,8 @@ const ANSWERS_WITHIN: Duration = Duration::from_secs(1);
 /// attachment is detached or given up.
 ///
 /// # Errors
-/// `debt`, if the DEL must be retried. A different failure, if the attachment is given up but its
-/// device-info file cannot be removed.
+/// Returns `debt` if the DEL must be retried. Returns another failure if Jackfield gives up the
+/// attachment and cannot remove its device-info file.
 pub(in crate::operation) fn settle(
     context: &Context<'_>,
     sandbox: &Sandbox,
@@ -84,10 +84,10 @@ fn is_refusal(debt: &Failure) -> bool {
     })
 }
 
-/// Returns the attachment with the current configuration of its network, if the cluster answers and
-/// that configuration differs from the recorded one. Returns `None` if the current configuration
-/// has another CNI name or other plugins, because a DEL could then not free the resources that the
-/// ADD allocated.
+/// Returns the attachment with the current configuration of its network. Returns `None` if the
+/// cluster does not answer, or if the configuration has not changed since the ADD. Also returns
+/// `None` if the current configuration has another CNI name or other plugins, because a DEL could
+/// then not free the resources that the ADD allocated.
 fn with_current_configuration(
     context: &Context<'_>,
     attachment: &Attachment,

@@ -1,15 +1,22 @@
-//! Reconstructs sandboxes without a usable record. There are two causes: Multus or another plugin
-//! attached the sandbox before Jackfield was installed on this node, or the record was destroyed,
-//! damaged, or deleted with the journal.
+//! Reconstructs sandboxes without a usable record. A record is missing or unusable for one of two
+//! reasons:
+//!
+//! - Multus or another plugin attached the sandbox before Jackfield was installed on this node.
+//! - The record was damaged or destroyed, or the journal was deleted.
 //!
 //! ```text
 //! Multus' cache lists attachments ▶ these attachments
 //! otherwise                       ▶ the current cluster network, with the runtime's prevResult,
-//!                                   and other networks that an ADD would attach now:
-//!                                     all, if the sandbox has a destroyed or damaged record, or
-//!                                     if the cache has only unreadable data of the sandbox;
-//!                                     none, if there is no sign that the sandbox is attached;
-//!                                     otherwise those whose interface is still in the pod
+//!                                   and some of the other networks that an ADD would attach now
+//! ```
+//!
+//! Which of the other networks:
+//!
+//! ```text
+//! the record was destroyed or damaged               ▶ all
+//! the cache has only unreadable data of the sandbox ▶ all
+//! there is no sign that the sandbox is attached     ▶ none
+//! otherwise                                         ▶ those whose interface is still in the pod
 //! ```
 
 use std::path::PathBuf;
@@ -27,9 +34,9 @@ use crate::operation::pod_facts::PodFacts;
 use crate::operation::{Context, Failure, Note, networks};
 use crate::plan::Attachment;
 
-/// An identity that no network namespace has. The runtime may pass a network namespace that belongs
-/// to another container's recorded sandbox. Jackfield must not change that namespace, so the
-/// reconstructed sandbox gets this identity.
+/// An identity that no network namespace has. If the runtime passes the network namespace of
+/// another recorded container, the reconstructed sandbox gets this identity. A DEL uses a namespace
+/// only if it has the recorded identity, so this DEL leaves the other container's namespace alone.
 const NO_NETNS: &str = "none";
 
 /// The time limit for asking the cluster which networks the pod selects. After that time, the call
@@ -41,19 +48,20 @@ const AT_ONCE: Duration = Duration::from_secs(1);
 pub(in crate::operation) struct Unrecorded {
     /// The sandbox, as an ADD of Jackfield would have recorded it.
     pub(in crate::operation) sandbox: Sandbox,
-    /// Whether there is any sign that the sandbox is attached. If there is no sign, Jackfield only
-    /// notes a failure to detach the sandbox, because runtimes repeat DELs and send DELs for
-    /// sandboxes that were never attached.
+    /// Whether there is any sign that the sandbox is attached. Without a sign, a failed detachment
+    /// only causes a note: runtimes repeat DELs, and send DELs for sandboxes that were never
+    /// attached.
     pub(in crate::operation) is_attached: bool,
     /// Whether Multus' cache contains the sandbox.
     pub(in crate::operation) is_of_multus: bool,
 }
 
 /// Reconstructs the sandbox `key`. `lost` is true if the sandbox had a record that cannot be used.
-/// Returns `None` if Jackfield adopted the sandbox from Multus' cache and has since removed the
-/// record of the sandbox. If there is no sign that the sandbox is attached, also returns `None` in
-/// two cases: [`inquiry::is_on_disk`] is false for the cluster network, or the cluster network is
-/// unusable.
+/// Returns `None` in two cases:
+///
+/// - Jackfield adopted the sandbox from Multus' cache and has since removed the sandbox's record.
+/// - There is no sign that the sandbox is attached, and the cluster network has no usable
+///   configuration on disk ([`inquiry::is_on_disk`]).
 ///
 /// # Errors
 /// If there is a sign that the sandbox is attached, but the configuration of the cluster network

@@ -1,4 +1,4 @@
-//! Passes the permission to run from thread to thread.
+//! The baton: the permission to run, which one thread passes to the next.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};

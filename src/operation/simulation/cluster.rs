@@ -23,7 +23,7 @@ pub(super) const NAMESPACE: &str = "demo";
 /// The simulated agent, for one process.
 pub(super) struct Agent {
     process: Rc<Process>,
-    /// The sandboxes that the process has listed.
+    /// The sandboxes that the process has handed over to this agent.
     listed: RefCell<Vec<SandboxNetworks>>,
 }
 

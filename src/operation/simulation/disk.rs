@@ -73,11 +73,10 @@ fn released<'p>(process: &Process, operation: &Operation<'p>) -> Option<&'p str>
 }
 
 impl Process {
-    /// Notes when this process takes its first lock. A process that has taken a lock writes its ID
-    /// into the lock file, so a write of only digits shows a taken lock. If this process may be
-    /// killed, also keeps the lock file open for its delegates, which inherit the lock and may
-    /// outlive the process.
+    /// Notes when this process takes its first lock. If this process may be killed, also keeps the
+    /// lock files open, because delegates inherit the locks and may outlive the process.
     fn inherit(&self, file: &File, bytes: &[u8]) {
+        // A process that has taken a lock writes its ID into the lock file.
         let is_claim = !bytes.is_empty() && bytes.iter().all(u8::is_ascii_digit);
         if is_claim && self.locked.get().is_none() {
             self.locked.set(Some(self.sim.scheduler.now()));
@@ -163,8 +162,8 @@ fn fault(process: &Process, operation: &Operation<'_>) -> Option<Verdict> {
     if let Operation::Remove(path) = operation
         && let Ok(name) = path.strip_prefix(sim.place.journal())
     {
-        // The file stays, and may outlive the record of its sandbox. No retry removes a file whose
-        // sandbox has no record, so the invariants allow such a file.
+        // The file stays, and may outlive the record of its sandbox. The invariants allow such a
+        // file.
         let name = name.display().to_string();
         sim.world().changed_files.insert(name);
     }

@@ -1,5 +1,5 @@
-//! The effect of a power loss on the journal. The plugin does not sync the journal's files to disk,
-//! and no agent syncs them in the simulation.
+//! The effect of a power loss on the journal. Only the agent syncs files of the journal to disk,
+//! and the simulated agent syncs none.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -110,10 +110,10 @@ impl History {
                 0 | 1 => (last.clone(), &versions[..0]),
                 _ => (versions[earlier].clone(), &versions[earlier..]),
             };
-            // Whether `version` is older than the container's last ADD. A DEL removes the record
-            // file, and the next ADD creates the file anew. So if the file is absent in `version`
-            // or in a later version, the last ADD came after `version`. Reverting to such a version
-            // destroys the record of the last ADD.
+            // Whether the container's last ADD came after `version`. If so, reverting to `version`
+            // destroys the record of that ADD. A DEL removes the record file, and the next ADD
+            // creates it again. So the last ADD came after `version` if the file was absent at
+            // `version` or later.
             let is_of_earlier = last != Version::Absent && later.contains(&Version::Absent);
             if let Version::Bytes(bytes) = &mut version
                 && choice % 2 == 1

@@ -11,8 +11,8 @@ use super::simulated::Simulation;
 use super::workload::{Life, TROUBLED};
 use crate::cni::Verb;
 
-/// The maximum number of times that `finish` calls STATUS while detachments are owed, and the
-/// maximum number of times that it pauses while processes are running.
+/// While detachments are owed, `finish` calls STATUS at most this often. While processes are
+/// running, `finish` pauses at most this often.
 const MOST_ROUNDS: u32 = 60;
 /// The maximum number of GCs that may fail after the faults have ended.
 const MOST_COLLECTIONS: u32 = 5;

@@ -18,9 +18,9 @@ fn files(sim: &Simulation, folder: &str) -> Vec<String> {
     names
 }
 
-/// Like [`files`], but omits a file if its sandbox has no usable record and one of these faults
-/// occurred: the disk failed to remove the file, or a power loss changed the file or removed the
-/// record. No retry removes such a file, and the file does no harm.
+/// Like [`files`], but omits the leftovers of faults, which may remain because they do no harm. A
+/// leftover belongs to a sandbox without a usable record. The cause of a leftover is a power loss,
+/// or a removal that failed.
 fn usable_files(sim: &Simulation, folder: &str) -> Vec<String> {
     let mut names = files(sim, folder);
     let world = sim.world();

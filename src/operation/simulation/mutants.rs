@@ -1,7 +1,7 @@
 //! Mutants: each mutant breaks one rule of the journal or of the locks. The simulation must detect
 //! each mutant.
 //!
-//! The step `detached` has no mutant, because no rule depends on it: it only saves calls. Without
+//! No mutant omits the step `detached` of a record, because no rule depends on this step. Without
 //! the step, a later DEL repeats detachments, and CNI requires plugins to accept a repeated DEL
 //! (CNI 1.1.0 §2 DEL).
 
@@ -129,7 +129,7 @@ impl Mutant {
         }
     }
 
-    /// Returns the start of the JSON in the line that the mutant does not write; `None` if the
+    /// The mutant does not write lines whose JSON begins with the returned text. `None` if the
     /// mutant writes every line.
     fn lost_step(self) -> Option<&'static [u8]> {
         Some(match self {

@@ -251,9 +251,8 @@ pub(super) fn answer(work: &Work, world: &World) -> Value {
 
 /// Runs GC: frees the leases of attachments that are not in the list of valid attachments.
 ///
-/// Reports a broken rule if GC would free a lease that a pod uses, and the pod was attached before
-/// the GC began. The list from Jackfield is wrong in this case. If Jackfield attaches another
-/// network to the pod during the GC, the GC must not free the new lease either.
+/// Reports a broken rule if a pod that was attached before the GC began still uses such a lease.
+/// This includes a lease that a change of the pod's networks added after the GC began.
 ///
 /// GC spares the leases of a sandbox whose ADD is running or has succeeded since the GC began. The
 /// simulation may run an ADD during a GC, but a real runtime does not (CNI 1.1.0 §2 GC).

@@ -45,7 +45,7 @@ pub(super) fn check(sim: &Simulation, container: &str) {
     let is_disk_good = conditions.disk_faults == 0 && !conditions.has_full_disk;
     let is_whole = is_disk_good && conditions.kills == 0 && conditions.power_loss.is_none();
     let wrong = match Sandbox::replay(&bytes) {
-        Ok(sandbox) if sandbox.is_torn && is_whole => Some("is torn".to_owned()),
+        Ok(sandbox) if sandbox.is_torn && is_whole => Some("the record is torn".to_owned()),
         Ok(sandbox) => unknown_key(&bytes).or_else(|| wrong_routes(sim, container, &sandbox)),
         Err(_) if conditions.power_loss.is_some() => None,
         Err(cause) => Some(cause.to_string()),
@@ -73,8 +73,8 @@ fn left_of(world: &World, container: &str) -> Option<String> {
     (!left.is_empty()).then(|| format!("{container} has no record, but has {left:?}"))
 }
 
-/// Reports the first key of a record that is neither in the golden record of the previous version
-/// of Jackfield nor in [`NEW`].
+/// Reports a key in `bytes` that is neither in the previous version's golden record
+/// (`tests/golden/previous/sandbox`) nor in [`NEW`].
 fn unknown_key(bytes: &[u8]) -> Option<String> {
     static KNOWN: OnceLock<BTreeSet<String>> = OnceLock::new();
     let known = KNOWN.get_or_init(|| {

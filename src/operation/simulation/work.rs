@@ -1,4 +1,4 @@
-//! One call of a simulated plugin, whose work has two halves.
+//! One call of a simulated plugin. The work of a call has two halves.
 
 use std::time::Duration;
 

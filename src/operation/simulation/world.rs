@@ -39,8 +39,8 @@ pub(super) struct World {
     pub(super) damaged: BTreeSet<String>,
     /// The containers whose pod has got another annotation since the ADD.
     pub(super) reselected: BTreeSet<String>,
-    /// The files of the journal that a power loss has changed or that the disk did not remove, as
-    /// `folder/name`.
+    /// The files of the journal (`folder/name`) that a power loss has changed, or whose removal
+    /// failed.
     pub(super) changed_files: BTreeSet<String>,
     /// The containers with an attachment that Jackfield no longer tries to detach.
     pub(super) given_up: BTreeSet<String>,
@@ -115,7 +115,7 @@ pub(super) struct SandboxView {
     pub(super) is_disturbed: bool,
 }
 
-/// A delegate that outlives the killed process that started it.
+/// A delegate that still runs after the Jackfield process that started it was killed.
 pub(super) struct Orphan {
     /// The inode number of the sandbox's lock file if the delegate inherited the lock; otherwise 0.
     pub(super) lock: u64,

@@ -43,8 +43,8 @@ fn each_reason_has_a_message_of_one_line() {
         ),
         (
             Reason::HardwareAddressUsed(net1()),
-            "interface net1 requests the same MAC or GUID on the same layer-2 network; request \
-             another",
+            "interface net1 on the same layer-2 network requests the same MAC or GUID; request \
+             another address",
         ),
         (
             Reason::Configuration(ConfigurationProblem::NoName("/n.conf".to_owned())),
@@ -74,8 +74,8 @@ fn each_reason_has_a_message_of_one_line() {
         ),
         (
             Reason::Restricted(Restriction::Network("pods".to_owned())),
-            "the policy of namespace pods does not list it under \"networks\"; add it there or \
-             select another",
+            "the policy of namespace pods does not list the network under \"networks\"; add the \
+             network there or select another",
         ),
     ] {
         assert_eq!(reason.to_string(), line);
@@ -115,7 +115,7 @@ fn each_configuration_problem_has_a_message_of_one_line() {
                 origin: origin(),
                 bytes: 9_000_000,
             },
-            "/n.conf: the configurations of the pod's networks up to this network have 9000000 \
+            "/n.conf: with this network, the configurations of the pod's networks have 9000000 \
              bytes; 8388608 are allowed; shorten the configurations or select fewer networks",
         ),
         (
@@ -229,7 +229,8 @@ fn each_restriction_has_a_message_of_one_line() {
                 key: "disableCheck".to_owned(),
                 rule: RuleName::Node,
             },
-            "its list of plugins has the key disableCheck, which policy.node denies; remove it",
+            "the network's list of plugins has the key disableCheck, which policy.node denies; \
+             remove the key",
         ),
         (
             Restriction::PluginKey {
@@ -238,7 +239,7 @@ fn each_restriction_has_a_message_of_one_line() {
                 rule: of_pods(),
             },
             "plugin macvlan has the key ipam.dataDir, which the policy of namespace pods denies; \
-             remove it",
+             remove the key",
         ),
         (
             Restriction::PluginType {
@@ -259,9 +260,8 @@ fn each_restriction_has_a_message_of_one_line() {
                 plugin: plugin(),
                 rule: of_pods(),
             },
-            "plugin macvlan nests too many plugins, or nests them too deeply, for the policy of \
-             namespace pods to check (plugins may nest 8 deep, lists 4 deep); flatten its \
-             configuration",
+            "the policy of namespace pods cannot check plugin macvlan, which nests too many plugins \
+             or nests too deeply (plugins may nest 8 deep, lists 4 deep); flatten its configuration",
         ),
     ] {
         assert_eq!(Reason::from(restriction).to_string(), line);
@@ -308,8 +308,8 @@ fn each_remark_has_a_message_of_one_line() {
                 network: network(),
                 cluster: "cluster".to_owned(),
             },
-            "annotation v1.multus-cni.io/default-network: kube-system/net is attached instead of \
-             clusterNetwork cluster",
+            "annotation v1.multus-cni.io/default-network: kube-system/net replaces the configured \
+             cluster network (cluster)",
         ),
         (
             PlanRemark::MultusNamespace(network()),
@@ -322,7 +322,7 @@ fn each_remark_has_a_message_of_one_line() {
                 ifname: "eth0".parse().unwrap(),
             },
             "annotation v1.multus-cni.io/default-network: interface net9 is ignored, since the \
-             runtime names the cluster network's interface: eth0",
+             runtime chose eth0 for the cluster network",
         ),
     ] {
         assert_eq!(remark.to_string(), line);

@@ -57,8 +57,8 @@ fn first_of<'k>(object: &RawObject, denied: &[DeniedKey<'k>]) -> Option<&'k str>
     })
 }
 
-/// Finds the first denied key in a value. A value with lists nested too deeply for the search
-/// counts as a value with a denied key.
+/// Finds the first denied key in a value. If lists nest too deeply for the search, assumes that the
+/// value has a denied key.
 fn first_below<'k>(raw: &RawValue, denied: &[DeniedKey<'k>], lists: usize) -> Option<&'k str> {
     let (first, _) = denied.first()?;
     match raw.get().as_bytes().first() {

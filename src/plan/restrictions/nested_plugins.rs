@@ -8,17 +8,16 @@ use crate::cni::json::same_key;
 
 /// The keys with which some plugins configure the plugins that they execute.
 const DELEGATES: [&str; 3] = ["delegate", "delegates", "plugins"];
-/// The depth to which the search follows nested lists. For example, `ranges` of `host-local` is a
-/// list of lists. A policy refuses lists that nest deeper than this limit, because the search
-/// parses an inner list again for each list around it.
+/// How deep lists may nest. For example, `ranges` of `host-local` is a list of lists. A policy
+/// refuses deeper lists, because its check parses an inner list again for each list around it.
 pub(in crate::plan) const LISTS: usize = 4;
-/// The depth to which the search follows plugins that execute other plugins. The depth is limited,
-/// because the search parses an inner plugin's configuration again for each plugin around it.
+/// How deep plugins may nest. A policy refuses deeper plugins, because its check parses an inner
+/// plugin's configuration again for each plugin around it.
 pub(in crate::plan) const LEVELS: usize = 8;
-/// The cost of parsing one object, in addition to the length of its text, in bytes.
+/// [`NestedPlugin::below`] limits the bytes that it parses. It counts this many bytes for each
+/// object, in addition to the object's text.
 const OBJECT: usize = 64;
-/// How many bytes the search may parse for each level, in addition to the length of the
-/// configuration.
+/// How many bytes [`room`] allows for each level, in addition to the length of the configuration.
 const SHORT: usize = 4 << 10;
 
 /// One plugin's configuration.
@@ -30,7 +29,7 @@ pub(super) struct NestedPlugin {
     pub(super) is_part: bool,
 }
 
-/// How many bytes the search may parse below a configuration whose text has `length` bytes.
+/// How many bytes a check may parse below a configuration whose text has `length` bytes.
 pub(super) fn room(length: usize) -> usize {
     LEVELS * (length + SHORT)
 }
@@ -48,9 +47,9 @@ impl NestedPlugin {
     /// in `ipam`; flannel has one in `delegate`.
     ///
     /// Returns `None` if lists nest deeper than [`LISTS`], or if `below` would parse more than
-    /// `room` bytes. Subtracts the parsed bytes from `room`. An object without `type` can be read
-    /// in two ways: as one plugin, or as several plugins by name. `below` reads the object in both
-    /// ways, so each level can double the number of configurations. `room` limits this work.
+    /// `room` bytes. Subtracts the parsed bytes from `room`. An object without `type` may be one
+    /// plugin, or may map names to plugins. `below` reads the object in both ways, so each level
+    /// can double the number of configurations. `room` limits this work.
     pub(super) fn below(&self, room: &mut usize) -> Option<Vec<NestedPlugin>> {
         let mut plugins = Vec::new();
         for (key, raw) in self.config.iter() {
@@ -83,9 +82,9 @@ fn is_of_delegates(key: &str) -> bool {
     DELEGATES.iter().any(|delegates| same_key(key, delegates))
 }
 
-/// Adds every object in a value and in its lists to `all`. Skips all other values and continues
-/// with the next one, because a plugin may do the same. For example, a plugin in Go skips `null` in
-/// a list. Returns `None` if lists nest too deeply or `room` is too small.
+/// Adds `raw` to `all` if it is an object. If `raw` is a list, adds the objects in this list and in
+/// its inner lists. Skips all other values, because a plugin may do the same. For example, a plugin
+/// in Go skips `null` in a list. Returns `None` if lists nest too deeply or `room` is too small.
 fn objects(raw: &RawValue, lists: usize, room: &mut usize, all: &mut Vec<RawObject>) -> Option<()> {
     if raw.get().starts_with('{') {
         let one = serde_json::from_str(raw.get()).ok()?;

@@ -112,8 +112,8 @@ fn a_record_of_an_older_release_is_matched_by_its_requests() {
     let difference = running(after).with_inputs(|inputs| difference(inputs, &recorded, true));
     assert_eq!(difference.removed, [1]);
     assert_eq!(names(&difference.plan.attachments), ["net3 pods/a"]);
-    // Jackfield adds this digest to the record, and recognizes the kept attachment by the digest at
-    // the next change.
+    // Jackfield adds the digest in `kept` to the record. The next change recognizes the attachment
+    // by this digest.
     let [(kept, digest)] = difference.kept.as_slice() else {
         panic!("{:?}", difference.kept);
     };

@@ -28,7 +28,7 @@ pub enum NodeConfigError {
     Value {
         /// The path of the key, including the keys of the enclosing objects.
         key: String,
-        /// The value, shortened. For a list of too many networks, the number of networks.
+        /// The shortened value, or the length of a list that is too long.
         value: String,
         /// What is wrong.
         #[source]
@@ -58,13 +58,13 @@ pub enum ValueError {
     #[error("it is too long; name at most {MAX_DEFAULT_NETWORKS} networks")]
     TooMany,
     /// The name of a network is empty.
-    #[error("a name is empty; name a definition or a configuration on disk")]
+    #[error("a name is empty; write the name of a definition or of a configuration on disk")]
     EmptyName,
     /// `clusterNetwork` and `delegates` are both set.
     #[error("delegates is set as well; keep one of the two")]
     BesideDelegates,
     /// `manifestDir` is set together with `agentSocket` or `kubeconfig`.
-    #[error("agentSocket or kubeconfig is set as well; remove them or manifestDir")]
+    #[error("agentSocket or kubeconfig is set as well; keep either manifestDir or these two keys")]
     BesideCluster,
     /// An element of `delegates` is not a network configuration.
     #[error("delegates[{index}]: {source}; correct it")]
@@ -76,8 +76,7 @@ pub enum ValueError {
     },
     /// A deadline is not within its limits.
     #[error(
-        "it is not a duration of more than zero and at most one day; \
-         write it as \"500ms\", \"2s\" or \"1m30s\""
+        "write a duration above zero and at most one day, such as \"500ms\", \"2s\" or \"1m30s\""
     )]
     Deadline,
     /// An element of `types` is not a plugin type.

@@ -1,4 +1,4 @@
-//! The keys that Jackfield reads, the keys that it accepts, and warnings about all other keys.
+//! The known keys of the node configuration, and warnings about keys that have no effect.
 
 use super::NodeConfig;
 use super::keys::Keys;
@@ -38,7 +38,7 @@ pub fn keys() -> Vec<String> {
 
 /// Returns one line for each unknown key and each key of [`MULTUS_ONLY`], up to a limit. Includes
 /// unknown keys of nested objects. Keys of [`ACCEPTED`] and keys that begin with `cni.dev/` cause
-/// no warning. Without a warning, a misspelt restriction would silently restrict nothing.
+/// no warning.
 pub(super) fn warnings(keys: Keys<'_>) -> Vec<String> {
     let is = |key: &str, names: &[&str]| names.iter().any(|name| name.eq_ignore_ascii_case(key));
     let unknown = keys.unknown();

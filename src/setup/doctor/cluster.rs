@@ -1,5 +1,5 @@
-//! Checks the source of pods and definitions: whether it answers and, if it is the agent, whether
-//! the agent has this release and serves this node.
+//! Checks whether the source of pods and definitions answers. If the source is the agent, also
+//! checks the agent's release and node.
 
 use super::{Findings, Options};
 use crate::cluster::Census;
@@ -30,7 +30,7 @@ pub(super) fn look(
         }
     };
     for line in &census.broken {
-        let remedy = "if the finding names an object or file, correct that object or file";
+        let remedy = "correct the object or file that the problem names";
         findings.add(&about, line, remedy);
     }
     if let Some(theirs) = &census.version {

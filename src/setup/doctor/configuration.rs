@@ -11,7 +11,8 @@ use crate::setup::conf::{OurConf, put};
 use crate::setup::directory::{Directory, NAMES};
 use crate::setup::manifest::Manifest;
 
-/// Keys with paths. The other checks can use them even if the value of another key is wrong.
+/// Keys whose values are paths. The other checks can use these paths even if a different key is
+/// invalid.
 const PATH_KEYS: [&str; 10] = [
     "agentSocket",
     "manifestDir",
@@ -36,10 +37,12 @@ pub(super) struct UsableConfiguration {
     pub(super) is_whole: bool,
 }
 
-/// Reads the configuration. If the configuration is missing or invalid, reports that and returns a
-/// request with paths alone. `doctor` then runs all checks except the check of the programs.
-/// The paths come from the first of these sources that gives a valid request: the copy of the
-/// installed configuration beside the manifest, the invalid configuration itself, the defaults.
+/// Reads the configuration. If the configuration is missing or invalid, reports the problem and
+/// returns a request that has only paths. `read` takes the paths from the first of these sources
+/// that makes a valid request:
+/// 1. The installed configuration, from `conf.json` beside the manifest.
+/// 2. The invalid configuration itself.
+/// 3. The defaults.
 pub(super) fn read(options: &Options, mut findings: Findings<'_>) -> Option<UsableConfiguration> {
     let (file, conf) = find(options, &mut findings);
     if let Some(conf) = &conf {
@@ -67,7 +70,8 @@ pub(super) fn read(options: &Options, mut findings: Findings<'_>) -> Option<Usab
     })
 }
 
-/// Reports an invalid configuration. For an invalid value, the text of the cause is the remedy.
+/// Reports an invalid configuration. The cause of an invalid value already says what to do, such as
+/// `use one of strict, off`.
 fn invalid(file: &Path, error: RequestError, findings: &mut Findings<'_>) {
     match error {
         RequestError::Config(NodeConfigError::Value { key, value, cause }) => {
@@ -138,7 +142,7 @@ fn warn(file: &Path, request: &Request, findings: &mut Findings<'_>) {
     findings.fine(format!("{}, in front of {name}", file.display()));
 }
 
-/// Copies the keys that have usable paths.
+/// Copies the keys in [`PATH_KEYS`] whose values are absolute paths.
 fn paths_of(conf: &RawObject) -> RawObject {
     let mut paths = RawObject::new();
     for key in PATH_KEYS {

@@ -17,11 +17,12 @@ use crate::operation::examine::Examined;
 
 /// The plugin that moves an RDMA device into the pod's network namespace.
 const RDMA: &str = "rdma";
-/// The file of the kernel's RDMA mode, which decides whether network namespaces share RDMA devices.
+/// The file of the kernel's RDMA mode. The mode decides whether network namespaces share RDMA
+/// devices.
 const RDMA_MODE: &str = "module/ib_core/parameters/netns_mode";
-/// The namespace and name of the pod, and the resource, in a test request to kubelet. Neither the
-/// pod nor the resource exists. If a pod has no device of a requested resource, the client also
-/// asks kubelet which resources have devices on this node. [`pod_resources`] uses that answer.
+/// A namespace, a pod and a resource for a test request to kubelet. The pod does not exist. For a
+/// pod without a device of the resource, [`kubelet::ask`] also asks which resources have devices on
+/// this node.
 const NO_POD: (&str, &str, &str) = ("jackfield", "doctor", "jackfield.io/none");
 
 /// Checks devices. Checks kubelet's socket only if a network may use devices, and the RDMA mode
@@ -106,8 +107,7 @@ fn pod_resources(context: &Context<'_>, findings: &mut Findings<'_>) -> bool {
 fn checkpoint(context: &Context<'_>, is_needed: bool, findings: &mut Findings<'_>) {
     let file = &context.request.config.kubelet_checkpoint;
     match Checkpoint::read(file) {
-        // Kubelet creates the checkpoint only once a device plugin has a device. Until then, a
-        // missing checkpoint is no problem.
+        // Kubelet creates no checkpoint before a device plugin has a device.
         Err(error) if error.cause == CheckpointCause::Missing && !is_needed => {}
         Err(error) => findings.add_problem(file.display(), &error),
         Ok(_) => {}
@@ -121,7 +121,7 @@ fn exclusive(context: &Context<'_>, label: &str, findings: &mut Findings<'_>) {
         Ok(mode) if mode.trim() == "N" => {}
         Ok(_) => findings.add(
             about,
-            "its plugin rdma needs RDMA's exclusive mode, and the kernel shares RDMA devices among \
+            "its plugin rdma needs RDMA's exclusive mode, but the kernel shares RDMA devices among \
              all network namespaces",
             "put `options ib_core netns_mode=0` into /etc/modprobe.d and reboot, or run `rdma \
              system set netns exclusive` while no pod has a network namespace",

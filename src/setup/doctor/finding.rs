@@ -94,7 +94,7 @@ pub struct ExclusiveUse {
     /// The device, MAC or GUID.
     pub what: String,
     /// The layer-2 network on which only one pod may have this MAC or GUID. `None` for a device, or
-    /// if the previous release of Jackfield wrote the record.
+    /// if an older release wrote the record.
     pub segment: Option<String>,
     /// The pod, if the runtime named a pod.
     pub pod: Option<String>,
@@ -201,8 +201,9 @@ impl Findings<'_> {
     }
 
     /// Notes the devices and addresses that only this sandbox may have, and the sandbox's pod. An
-    /// administrator needs this list if an ADD fails because a pod of another namespace has the
-    /// device or address: the error of the ADD does not name that pod.
+    /// ADD of another pod fails if it needs one of these devices or addresses. If the two pods are
+    /// in different namespaces, the error of that ADD does not name this sandbox's pod. This list
+    /// does.
     pub(super) fn add_uses(&mut self, sandbox: &Sandbox) {
         let header = &sandbox.header;
         for attachment in &header.attachments {

@@ -50,9 +50,9 @@ pub(super) fn look(options: &Options, mut findings: Findings<'_>) {
     ));
 }
 
-/// Checks whether Jackfield's configuration is the first in the runtime's directory, whether its
-/// content is what the installer would write, and whether there is a cluster network. Also reports
-/// an unfinished uninstall, and a configuration of Multus that the runtime does not use.
+/// Checks whether Jackfield's configuration is the first in the runtime's directory, whether the
+/// installer would write the same configuration, and whether there is a cluster network. Also
+/// reports an unfinished uninstall, and a configuration of Multus that the runtime does not use.
 fn directories(paths: &HostPaths, manifest: Option<&Manifest>, findings: &mut Findings<'_>) {
     let dir = paths.conf_dir.display();
     let directories = match NodeDirectories::look(paths, manifest) {
@@ -73,7 +73,7 @@ fn directories(paths: &HostPaths, manifest: Option<&Manifest>, findings: &mut Fi
     match plan::plan(None, manifest, &directories) {
         Ok(Outlook::Ready(plan)) => {
             if let Some(drift) = plan.drift {
-                let remedy = format!("{}; jackfield install repairs it", drift.remedy());
+                let remedy = format!("{}, then run jackfield install", drift.remedy());
                 findings.add(dir, drift, remedy);
             }
         }
@@ -102,7 +102,7 @@ fn private(paths: &HostPaths, manifest: Option<&Manifest>, findings: &mut Findin
         let mode = paths.here(path).metadata().map_or(0, |found| found.mode());
         if mode & 0o022 != 0 {
             let problem = format!(
-                "users other than root can write there (mode {:o}), and so decide what runs as root",
+                "its mode is {:o}, so users other than root can write there and decide what runs as root",
                 mode & 0o7777
             );
             let remedy = format!("chmod go-w {}", path.display());

@@ -16,8 +16,8 @@ use crate::setup::HostPaths;
 /// path does not exist.
 const NO_NETNS: &str = "/run/netns/gone";
 /// The remedy for a sandbox whose pod is unknown.
-const WITHOUT_POD: &str = "let the runtime remove the container, or run jackfield gc with --keep \
-                           for all other containers";
+const WITHOUT_POD: &str = "let the runtime remove the container, or run jackfield gc with one \
+                           --keep for each container that should stay";
 
 /// The remedy for a pod that differs from its record.
 const RECREATE: &str = "recreate the pod; jackfield check shows more details";
@@ -76,9 +76,8 @@ pub(super) fn look(
     findings.fine(format!("{count} sandboxes on record in {dir}"));
 }
 
-/// Reports the sandboxes of earlier boots, except those whose detachment has failed. A node may
-/// have many such sandboxes for some minutes after a reboot, until the runtime has sent their DELs.
-/// So two or more of these sandboxes cause only one finding.
+/// Reports the sandboxes of earlier boots. Two or more of them cause only one finding, because a
+/// node may have many of them soon after a reboot. Skips sandboxes whose detachment has failed.
 fn rebooted(
     context: &Context<'_>,
     conf: &Path,
@@ -243,8 +242,8 @@ mod tests {
         );
         assert_eq!(
             unless_the_runtime_does(None),
-            "let the runtime remove the container, or run jackfield gc with --keep for all other \
-             containers"
+            "let the runtime remove the container, or run jackfield gc with one --keep for each \
+             container that should stay"
         );
     }
 }

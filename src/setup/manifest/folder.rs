@@ -14,8 +14,7 @@ const LOCK: &str = "lock";
 
 /// Examines a folder without a manifest. Refuses the folder if it contains the only copy of a
 /// replaced file, because only the lost manifest had the original path of that file. Accepts a copy
-/// if the original file is still in place: an installation that was interrupted before it wrote the
-/// manifest leaves such copies.
+/// of a file that is still in place. An interrupted installation may leave such a copy.
 pub(super) fn refuse_lost_copies(paths: &HostPaths) -> Result<(), SetupError> {
     let folder = folder(paths);
     let before = folder.join(BEFORE);

@@ -186,7 +186,7 @@ fn a_configuration_whose_first_plugin_is_jackfield_stays_unchanged() {
         ];
         is_as_planned(&files);
     }
-    // A handwritten configuration keeps its own name.
+    // The file of a handwritten configuration keeps its name.
     let by_hand = r#"{"name":"j","type":"jackfield","clusterNetwork":"main"}"#;
     let plan = ready(
         &[("00-jackfield.conf", by_hand), ("10-b.conf", BRIDGE)],

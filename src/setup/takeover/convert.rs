@@ -1,7 +1,7 @@
 //! Converts Multus' configuration to a configuration of Jackfield. Keeps keys that mean the same to
-//! Multus and Jackfield. Drops keys that only Multus' own processes use, and unknown keys, with a
-//! remark about each unknown key. If the default of a missing key differs between Multus and
-//! Jackfield, adds the key with Multus' default.
+//! Multus and Jackfield. Drops keys that only Multus' own processes use. Drops each unknown key with
+//! a remark. If the default of a missing key differs between Multus and Jackfield, adds the key with
+//! Multus' default.
 
 use std::path::Path;
 
@@ -14,7 +14,8 @@ use crate::request::node_config::{self, ACCEPTED};
 use crate::setup::error::MultusConfError;
 use crate::setup::notice::TakeoverRemark;
 
-/// Keys that only Multus' own processes use, and `plugins` and `type`, which [`convert`] sets.
+/// Keys that [`convert`] does not copy. It sets `plugins` and `type` itself. Only Multus' own
+/// processes use the other keys.
 const OF_MULTUS: [&str; 14] = [
     "retryDeleteOnError",
     "socketDir",
@@ -31,7 +32,8 @@ const OF_MULTUS: [&str; 14] = [
     "plugins",
     "type",
 ];
-/// Keys with paths as values. A daemon in a container may use paths of the container.
+/// Keys with paths as values. A path may be valid only in the container of Multus' daemon, so
+/// [`on_host`] converts it to a path of the host.
 const PATHS: [&str; 7] = [
     "clusterNetwork",
     "readinessindicatorfile",
@@ -41,7 +43,8 @@ const PATHS: [&str; 7] = [
     "kubeconfig",
     "logFile",
 ];
-/// Where the manifests of Multus' daemon mount the host's directories.
+/// Multus' manifests mount the host's directories below these paths in the container of Multus'
+/// daemon.
 const HOST: [&str; 2] = ["/host", "/hostroot"];
 
 /// Makes Jackfield's configuration from the configuration of Multus and the configuration of
@@ -161,9 +164,8 @@ fn named(ours: &RawObject) -> Option<String> {
 }
 
 /// Removes `clusterNetwork` if it names the first network of the runtime's directory. Without the
-/// key, Jackfield uses whichever network is first in `cluster_conf_dir`, as Multus does. Keeps the
-/// key if `cluster_conf_dir` is not the runtime's directory, because the first network there may be
-/// a different one.
+/// key, Jackfield always uses the first network of `cluster_conf_dir`. Keeps the key if
+/// `cluster_conf_dir` is not the runtime's directory.
 fn follow(ours: &mut RawObject, runtime: &Directory, paths: &HostPaths) {
     let named = named(ours);
     let Ok((first, _)) = runtime.cluster_network() else {

@@ -1,5 +1,4 @@
-//! The rehearsal: prepares the ADD of every pod on the node with the code of a real ADD, but runs
-//! no plugin.
+//! The rehearsal: for every pod on the node, runs the code that prepares an ADD, but no plugin.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -63,8 +62,8 @@ impl Problem for RehearsalFinding {
     }
 
     fn remedy(&self) -> Option<String> {
-        let remedy = "delete the pod whose sandbox ID is in the file's name, and delete the \
-                      definitions of its networks only after the pod is gone";
+        let remedy = "delete the pod whose sandbox ID is in the file's name, and keep the \
+                      definitions of the pod's networks until the pod is gone";
         matches!(self, RehearsalFinding::Cache(_)).then(|| remedy.to_owned())
     }
 }
@@ -126,9 +125,9 @@ pub fn rehearse(
     rehearsal.map_err(impossible)
 }
 
-/// Returns every reason why this pod's ADD would fail. An invalid annotation counts as a failure
-/// even with `"invalidAnnotation": "ignore"`. With this setting, Jackfield starts the pod without
-/// the annotation's networks, whereas Multus refuses the pod.
+/// Returns every reason why this pod's ADD would fail. With `"invalidAnnotation": "ignore"`, also
+/// returns each invalid annotation. Multus refuses a pod with such an annotation, but Jackfield
+/// would start the pod without the annotation's networks.
 fn of_pod(
     host: &Host<'_>,
     paths: &HostPaths,

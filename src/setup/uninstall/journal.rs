@@ -108,8 +108,8 @@ fn default_conf(paths: &HostPaths) -> RawObject {
     conf.in_front_of(&paths.cluster_conf_dir).on_stdin()
 }
 
-/// Removes from Multus' cache the pods that Jackfield adopted from the cache. Multus gets no DEL
-/// for these pods. [`clear`] calls this function after it has detached the pods on record.
+/// Removes the adopted sandboxes from Multus' cache. Multus attached these sandboxes, but gets no
+/// DEL for them. [`clear`] calls this function after it has detached the sandboxes on record.
 fn clear_multus_cache(journal: &Journal, cni_dir: &Path, say: Say<'_>) {
     let adopted = journal.adopted();
     let cache = MultusCache::new(cni_dir);

@@ -23,7 +23,7 @@ pub enum Mismatch {
     )]
     AlternativeName(String),
     /// The delegate returned this interface name instead of `CNI_IFNAME`.
-    #[error("the delegate returned interface {0:?}; make it use CNI_IFNAME")]
+    #[error("the delegate returned interface {0:?}; make the delegate use CNI_IFNAME")]
     AnsweredName(String),
     /// The interface is on a different device than the allocated device.
     #[error(
@@ -38,7 +38,8 @@ pub enum Mismatch {
     },
     /// The delegate returned a different device than the allocated device.
     #[error(
-        "the delegate returned device {found:?}, not the allocated {expected}; make it use deviceID"
+        "the delegate returned device {found:?}, not the allocated {expected}; make the delegate use \
+         deviceID"
     )]
     AnsweredDevice {
         /// The allocated device.
@@ -63,8 +64,8 @@ pub enum Mismatch {
         /// The current driver, if any.
         found: Option<String>,
     },
-    /// The pod's program cannot open the allocated device, because the device has no character
-    /// device.
+    /// The allocated device is meant for a user-space program, but has no device node that the
+    /// program can open.
     #[error(
         "device {device} on driver {driver} has no character device; load the driver's module and \
          check udev"
@@ -78,8 +79,8 @@ pub enum Mismatch {
     /// A setting on the physical function differs from the value that the definition or the pod
     /// requests.
     #[error(
-        "device {device}: on its physical function, {key} is {found} instead of {expected}; make \
-         the delegate set it, or find what changed it"
+        "device {device}: on its physical function, {key} is {found:?} instead of {expected:?}; \
+         make the delegate set it, or find what changed it"
     )]
     Function {
         /// The virtual function.
@@ -164,7 +165,7 @@ pub enum Mismatch {
         found: u32,
     },
     /// The interface is down.
-    #[error("it is down; make the delegate set it up")]
+    #[error("it is down; make the delegate bring it up")]
     Down,
     /// The interface has no carrier.
     #[error("it has no carrier; check cable, switch and peer")]
@@ -194,8 +195,8 @@ pub enum Mismatch {
          dad_transmits) or disable it (accept_dad)"
     )]
     Tentative(IpNet),
-    /// The kernel cannot finish the duplicate check of the address, since the interface is down or
-    /// has no carrier.
+    /// The kernel cannot finish the duplicate check of the address, because the interface is down
+    /// or has no carrier.
     #[error(
         "IP address {0} cannot be checked for duplicates without a carrier; check cable, switch and \
          peer"
@@ -207,8 +208,8 @@ pub enum Mismatch {
          make the delegate return the absolute path of a socket"
     )]
     Socket(String),
-    /// This interface has enslaved the attachment's interface. Only the interface of a later
-    /// attachment may do so.
+    /// This master has enslaved the attachment's interface. CHECK accepts only the interface of a
+    /// later attachment, such as a bond, as a master.
     #[error(
         "it is enslaved to {0:?}, which is not the interface of a later attachment of this pod; \
          release it from {0:?}"

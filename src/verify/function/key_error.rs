@@ -54,8 +54,8 @@ pub(super) enum Problem {
     /// The key needs a VLAN, but the configuration sets none.
     #[error("there is no VLAN")]
     NoVlan,
-    /// The value is a minimum rate above this maximum rate.
-    #[error("max_tx_rate is {0}")]
+    /// The minimum rate is above this maximum rate.
+    #[error("it is above max_tx_rate {0}")]
     AboveMaximum(u32),
 }
 
@@ -65,7 +65,7 @@ fn remedy(key: &str, problem: &Problem) -> &'static str {
         (Problem::AboveMaximum(_), _) => "set a minimum rate that is not above the maximum",
         (_, "mac") => "write six octets with colons, such as 02:00:00:00:00:01",
         (_, "guid") => "write eight octets with colons, such as 02:00:00:00:00:00:00:3e",
-        (_, "vlan") => "write a number from 0 to 4094, 0 for none",
+        (_, "vlan") => "write a number from 0 to 4094, 0 for no VLAN",
         (_, "vlanQoS") => "write a number from 0 to 7",
         (_, "vlanProto") => "write 802.1q or 802.1ad",
         (_, "link_state") => "write auto, enable or disable",
@@ -96,8 +96,8 @@ mod tests {
         );
         assert_eq!(
             text("min_tx_rate", Problem::AboveMaximum(100)),
-            "plugin sriov: key min_tx_rate is 200: max_tx_rate is 100; set a minimum rate that is \
-             not above the maximum"
+            "plugin sriov: key min_tx_rate is 200: it is above max_tx_rate 100; set a minimum rate \
+             that is not above the maximum"
         );
     }
 }

@@ -104,7 +104,7 @@ fn one_of(
     }
 }
 
-/// Reads a rate. Refuses a negative rate, which sriov-cni would pass on and the kernel would treat
+/// Reads a rate. Refuses a negative rate: sriov-cni would pass it on, and the kernel would treat it
 /// as no limit.
 fn rate(plugin: &PluginConfig, key: &'static str) -> Read<u32> {
     number(plugin, key, 0..=u32::MAX)
@@ -151,7 +151,7 @@ mod tests {
         super::check(&config.plugins()[0]).map_err(|error| error.to_string())
     }
 
-    /// Includes keys in another letter case, which Go accepts.
+    /// As in Go, the letter case of a key does not matter.
     #[test]
     fn vf_settings_that_plugins_read_correctly_are_accepted() {
         for keys in [

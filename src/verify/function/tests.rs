@@ -66,21 +66,30 @@ fn each_vf_setting_that_differs_has_a_finding() {
     let table = [
         (
             r#","mac":"02:11:22:33:44:66""#,
-            "mac is 02:11:22:33:44:55 instead of 02:11:22:33:44:66",
+            r#"mac is "02:11:22:33:44:55" instead of "02:11:22:33:44:66""#,
         ),
         (
             r#","vlan":100"#,
-            "vlan is vlan 100 qos 3 instead of vlan 100",
+            r#"vlan is "vlan 100 qos 3" instead of "vlan 100""#,
         ),
         (
             r#","vlan":100,"vlanQoS":3,"vlanProto":"802.1AD""#,
-            "instead of vlan 100 qos 3 proto 802.1ad",
+            r#"instead of "vlan 100 qos 3 proto 802.1ad""#,
         ),
-        (r#","vlan":0"#, "instead of vlan 0"),
-        (r#","spoofchk":"on""#, "spoofchk is off instead of on"),
-        (r#","trust":"off""#, "trust is on instead of off"),
-        (r#","min_tx_rate":10"#, "min_tx_rate is 0 instead of 10"),
-        (r#","max_tx_rate":100"#, "max_tx_rate is 200 instead of 100"),
+        (r#","vlan":0"#, r#"instead of "vlan 0""#),
+        (
+            r#","spoofchk":"on""#,
+            r#"spoofchk is "off" instead of "on""#,
+        ),
+        (r#","trust":"off""#, r#"trust is "on" instead of "off""#),
+        (
+            r#","min_tx_rate":10"#,
+            r#"min_tx_rate is "0" instead of "10""#,
+        ),
+        (
+            r#","max_tx_rate":100"#,
+            r#"max_tx_rate is "200" instead of "100""#,
+        ),
     ];
     for (keys, part) in table {
         let found = lines(&intended(keys), &seen());
@@ -113,7 +122,7 @@ fn vf_node_guid_and_port_guid_must_be_the_requested_guid() {
     };
     assert_eq!(lines(&intended, &with(seven, seven)), [""; 0]);
     let zero = Some([0; 8].into());
-    let part = "guid is 00:00:00:00:00:00:00:00 instead of 02:00:00:00:00:00:00:07";
+    let part = r#"guid is "00:00:00:00:00:00:00:00" instead of "02:00:00:00:00:00:00:07""#;
     for found in [with(zero, zero), with(seven, zero), with(zero, seven)] {
         let lines = lines(&intended, &found);
         assert_eq!(lines.len(), 1);

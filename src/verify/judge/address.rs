@@ -14,9 +14,8 @@ use crate::verify::{Mismatch, Observed, Source, Weight};
 impl Judgement<'_> {
     pub(super) fn ip_addresses(&mut self, observed: &Observed, enslaved: Option<&str>) {
         let found = AddressSet::new(observed.addresses.iter().map(|found| found.address));
-        // A missing address of an enslaved interface is only a warning, because the interface
-        // usually loses its addresses: a plugin moves them to the master, and the kernel removes
-        // the IPv6 addresses.
+        // An enslaved interface usually loses its addresses, because a plugin moves them to the
+        // master, or because the kernel removes them (IPv6). So a missing address is only a warning.
         let weight = |source: Source| match enslaved {
             Some(_) => Weight::Warning,
             None => source.into(),
@@ -87,7 +86,8 @@ impl AddressSet {
         }
     }
 
-    /// Returns whether the address is in the set, with its prefix if the request has one.
+    /// Returns whether the set contains the requested address. Compares the prefix only if the
+    /// request has one.
     fn has(&self, expected: &RequestedIp) -> bool {
         match expected.prefix() {
             None => self.hosts.contains(&expected.addr()),

@@ -94,8 +94,8 @@ impl Judgement<'_> {
         }
     }
 
-    /// Judges an attachment without an interface by the delegate's result alone. NPWG 1.0
-    /// §4.1.2.1.4.2 requires no other check.
+    /// Judges only the delegate's result, because the attachment has no interface. For a requested
+    /// MAC, NPWG 1.0 §4.1.2.1.4.2 requires only this check.
     pub(super) fn answer_alone(&mut self) {
         let answered = self.answered_mac().map(hardware::octets);
         match (self.intended.requested.mac, answered) {

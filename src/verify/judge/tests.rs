@@ -55,7 +55,7 @@ impl Asked {
         }
     }
 
-    /// Returns a case without a request, in which the delegate returned `answer`.
+    /// Returns a case in which the pod requests nothing and the delegate returned `answer`.
     fn nothing(answer: &str) -> Self {
         Self::default().answered(answer)
     }

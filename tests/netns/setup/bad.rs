@@ -69,8 +69,8 @@ fn a_cluster_network_that_never_comes() {
     setup.refuses(
         |setup| setup.install_within("300ms", &[]),
         &[
-            "net.d within 300ms",
-            "there is none",
+            "waited 300ms",
+            "net.d: there is none",
             "--cluster-conf-dir",
             "nothing was written",
         ],
@@ -121,7 +121,7 @@ fn a_cluster_network_that_is_named_and_not_there() {
     let watching = setup.watch(&[]);
     watching.says("20-missing.conflist does not exist");
     setup.cluster_network("20-missing.conflist", "late");
-    watching.says("which delegates to");
+    watching.says("so jackfield delegates to");
     assert_eq!(setup.first(), OURS);
 }
 

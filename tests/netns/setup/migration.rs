@@ -61,7 +61,7 @@ fn it_takes_over_as_soon_as_no_pod_would_fail_and_says_so_until_then() {
     assert_eq!(setup.conf(OURS)["name"], "multus-cni-network");
     // From now on it keeps what it installed.
     fs::remove_file(setup.lab.path("net.d").join(OURS)).unwrap();
-    watching.says("repairing (1 of 3");
+    watching.says("repairing the installation (1 of at most 3");
     there(&setup, OURS, true, &watching);
     assert_eq!(watching.end(), Some(0));
 }

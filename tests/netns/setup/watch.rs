@@ -25,7 +25,7 @@ fn what_is_removed_or_broken_is_put_back() {
     let ours = setup.lab.path("net.d").join(OURS);
     let text = fs::read(&ours).unwrap();
     fs::remove_file(&ours).unwrap();
-    watching.says("repairing (1 of 3 within 10 minutes)");
+    watching.says("repairing the installation (1 of at most 3 repairs within 10 minutes)");
     eventually("it is back", || is_there(&setup), || watching.log());
     fs::write(&ours, "{").unwrap();
     watching.says("was changed and is not a configuration");
@@ -36,7 +36,7 @@ fn what_is_removed_or_broken_is_put_back() {
         || watching.log(),
     );
     fs::remove_file(&program).unwrap();
-    watching.says("repairing (3 of 3 within 10 minutes)");
+    watching.says("repairing the installation (3 of at most 3 repairs within 10 minutes)");
     eventually("the binary is back", || program.exists(), || watching.log());
     setup.runs("add");
     setup.runs("del");
@@ -51,7 +51,9 @@ fn who_renames_ours_is_answered_three_times_and_then_named() {
     let rename = || fs::rename(dir.join(OURS), dir.join(format!("{OURS}.cilium_bak"))).unwrap();
     for number in 1..=3 {
         rename();
-        watching.says(&format!("repairing ({number} of 3"));
+        watching.says(&format!(
+            "repairing the installation ({number} of at most 3"
+        ));
         let bak = dir.join(format!("{OURS}.cilium_bak"));
         let is_back = || is_there(&setup) && !bak.exists();
         eventually("it is back", is_back, || watching.log());
@@ -86,7 +88,7 @@ fn who_renames_ours_is_answered_three_times_and_then_named() {
     long_ago["repairs"] = json!(repairs);
     fs::write(&manifest, long_ago.to_string()).unwrap();
     let watching = setup.watch(&[]);
-    watching.says("repairing (1 of 3");
+    watching.says("repairing the installation (1 of at most 3");
     eventually("it is back", || is_there(&setup), || watching.log());
 }
 
@@ -95,7 +97,7 @@ fn the_cluster_network_is_followed_when_it_is_renamed() {
     let (setup, watching) = watched();
     let dir = setup.lab.path("net.d");
     fs::rename(dir.join(CLUSTER), dir.join("05-cluster.conflist")).unwrap();
-    watching.says("05-cluster.conflist and no longer");
+    watching.says("05-cluster.conflist, but its clusterNetwork is");
     let named = || setup.conf(OURS)["plugins"][0]["clusterNetwork"].clone();
     eventually(
         "it is followed",
@@ -150,7 +152,7 @@ fn a_network_whose_file_is_renamed_as_it_is_costs_no_repair() {
     assert!(!watching.log().contains("repairing"), "{}", watching.log());
     // Another network is somebody's change.
     setup.cluster_network("05-other.conflist", "other");
-    watching.says("repairing (1 of 3");
+    watching.says("repairing the installation (1 of at most 3");
     follows("05-other.conflist", &watching);
     setup.runs("add");
     setup.runs("del");
@@ -170,7 +172,7 @@ fn a_plugin_behind_ours_is_accepted() {
     )
     .unwrap();
     watching
-        .says("00-jackfield.conflist: other programs appended istio-cni; jackfield accepts this");
+        .says("00-jackfield.conflist: other programs appended plugins, and jackfield accepts them: istio-cni");
     assert_eq!(setup.conf(OURS), conf);
     assert!(!watching.log().contains("repairing"), "{}", watching.log());
 }
@@ -228,7 +230,7 @@ fn a_directory_that_was_made_anew_gets_ours_again() {
     setup.cluster_network(CLUSTER, "cluster");
     eventually("it is back", || is_there(&setup), || watching.log());
     assert_eq!(setup.conf(OURS), conf);
-    watching.says("repairing (1 of 3");
+    watching.says("repairing the installation (1 of at most 3");
     // It is still its turn.
     let outcome = setup.command("uninstall", &[]).run();
     assert!(outcome.stderr.contains("is running there"), "{outcome}");

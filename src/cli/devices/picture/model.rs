@@ -24,19 +24,19 @@ pub(super) struct Device<'a> {
     pub(super) label: String,
     pub(super) driven: DriverKind,
     pub(super) owner: Owner<'a>,
-    /// Details of the device on the host. For a PCI function, the first entry is the interface or
-    /// VFIO path, followed by the driver, as in `eth2, igbvf`. If the function has neither an
-    /// interface nor a VFIO path, the first entry is only the driver. Further entries name the
-    /// function's representor, RDMA devices, vDPA devices or NUMA node.
+    /// Details of the device on the host. The first entry of a PCI function combines the interface
+    /// or VFIO path with the driver, as in `eth2, igbvf`. If the function has neither an interface
+    /// nor a VFIO path, the first entry is only the driver. Further entries name the function's
+    /// representor, RDMA devices, vDPA devices or NUMA node.
     pub(super) facts: Vec<String>,
     /// The product name, or the IDs of vendor and device; empty if the device is not a PCI
     /// function.
     pub(super) name: String,
 }
 
-/// Groups the devices of a node. The first groups are those of the physical functions, in the order
-/// of the NUMA nodes. Such a group contains the physical function and its VFs. The groups of other
-/// devices follow, one for each kind.
+/// Groups the devices of a node. Each physical function forms a group with its VFs. These groups
+/// come first, in the order of the NUMA nodes. The groups of other devices follow, one for each
+/// kind.
 pub(super) fn groups<'a>(inventory: &Inventory, usage: &'a Usage) -> Vec<Group<'a>> {
     let mut pfs: Vec<&PhysicalFunction> = inventory.physical_functions.iter().collect();
     pfs.sort_by_key(|pf| pf.function.numa_node);

@@ -43,7 +43,7 @@ impl Svg {
         );
     }
 
-    /// Writes text on the base line at `y`, cut to at most `width`.
+    /// Shortens a text to at most `width`, and writes it on the base line at `y`.
     pub(super) fn text(&mut self, (x, y): Pair, width: usize, look: Look, text: &str) {
         let (size, weight, color) = look;
         let text = escaped(&fitting(text, width, size));

@@ -232,7 +232,7 @@ fn each_colour_has_one_meaning() {
         seen.insert(color.to_owned(), free.matches(color).count());
     }
     // Without users and orphans, the boxes of all devices are white. The legend has two coloured
-    // boxes: an orphan, and a device with a kernel driver in a pod.
+    // boxes: an orphan, and a pod's device with a kernel driver.
     assert_eq!(seen["#fee2e2"], 1);
     assert_eq!(seen["#f3e8ff"], 0);
     assert_eq!(seen["#dbeafe"], 1);

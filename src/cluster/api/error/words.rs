@@ -56,10 +56,10 @@ impl Problem for ApiError {
                     "apply deploy/rbac.yaml, which grants the required rights"
                 }
                 RequestError::NotServed if request.contains(GROUP) => {
-                    "apply deploy/crds, or make the installed CustomResourceDefinition serve that version too"
+                    "apply deploy/crds, or make the installed CustomResourceDefinition serve the requested version too"
                 }
                 RequestError::Refused(_) | RequestError::NotServed => return None,
-                RequestError::TooLong(_) | RequestError::Json(_) => "correct the object",
+                RequestError::TooLong(_) | RequestError::Json(_) => "correct or shorten the object",
                 _ => "find out why this node cannot reach the API server",
             },
         };
@@ -123,7 +123,7 @@ mod tests {
             (
                 failed("GET /x", RequestError::TooLong(7)),
                 "API server https://a/ sends an unusable answer to GET /x: more than 7 bytes; \
-                 correct the object",
+                 correct or shorten the object",
             ),
             (
                 refused(401),
@@ -138,7 +138,7 @@ mod tests {
             (
                 failed("GET /apis/k8s.cni.cncf.io/v1/x", RequestError::NotServed),
                 "API server https://a/ does not serve GET /apis/k8s.cni.cncf.io/v1/x; apply deploy/crds, or make the \
-                 installed CustomResourceDefinition serve that version too",
+                 installed CustomResourceDefinition serve the requested version too",
             ),
             (
                 failed("GET /x", RequestError::NotServed),

@@ -91,7 +91,7 @@ fn run<T>(requests: impl Future<Output = T>) -> T {
 }
 
 /// Sends a request with the settings of `cluster` and `user`. Returns whether the server saw a
-/// client certificate, or the error.
+/// client certificate. Returns an error if the request failed.
 fn ask(mut cluster: Value, user: &Value) -> Result<bool, String> {
     let dir = tempfile::tempdir().unwrap();
     cluster["server"] = start_server().into();

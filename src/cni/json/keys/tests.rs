@@ -1,5 +1,3 @@
-//! Keys that some parser treats as the same key, and the paths of keys.
-
 use super::*;
 
 fn refused(text: &str) -> String {

@@ -1,4 +1,5 @@
-//! Filters a message before it is parsed, and drops the attributes that Jackfield does not read.
+//! A filter for link messages. Before the parser runs, the filter drops the attributes that
+//! Jackfield does not read.
 //!
 //! The description of a link has about a thousand bytes, and Jackfield needs about a hundred of
 //! them. Without this filter, a quarter of an ADD's CPU time would go into parsing the rest: IPv6
@@ -17,8 +18,7 @@ const ATTRIBUTE_HEADER: usize = 4;
 /// The flag bits in an attribute's kind.
 const FLAGS: u16 = 0xc000;
 
-/// A parsed message. The filter removes the attributes of a link that are not in [`link::READ`],
-/// and stops at the first malformed attribute.
+/// A parsed message. A link message contains only the attributes in [`link::READ`].
 #[derive(Debug)]
 pub(in crate::kernel::netlink) struct FilteredMessage(
     pub(in crate::kernel::netlink) RouteNetlinkMessage,

@@ -19,7 +19,7 @@ const COMES_HOME_WITHIN: Duration = Duration::from_secs(1);
 const PAUSE: Duration = Duration::from_millis(10);
 
 impl Hardware<'_> {
-    /// Checks the devices of `attachments`, whose state is in `states`.
+    /// Checks the devices of `attachments`. `states` contains the state of each device.
     ///
     /// # Errors
     /// Code 104. The message contains the device, the problem and the remedy.
@@ -71,11 +71,10 @@ impl Hardware<'_> {
         .into())
     }
 
-    /// Checks that the interface of a VF with a kernel driver is in the host's network namespace.
-    /// Refuses the VF if the interface is in another network namespace. If the interface is in no
-    /// known namespace, accepts the VF for an attachment without an SR-IOV plugin. For an
-    /// attachment with an SR-IOV plugin, waits up to [`COMES_HOME_WITHIN`] for the interface, then
-    /// refuses the VF. A VF with a vDPA device needs no interface.
+    /// Refuses a VF with a kernel driver if the VF's interface is in a network namespace other than
+    /// the host's. If no known namespace contains the interface, and if the plugin is an SR-IOV
+    /// plugin, waits up to [`COMES_HOME_WITHIN`] and then refuses the VF. Other plugins may attach
+    /// a VF without an interface. A VF with a vDPA device needs no interface.
     fn is_at_home(&self, attachment: &Attachment, state: &DeviceState) -> Result<(), Reason> {
         let driver = state.driver.as_deref();
         let Some(driver) = driver.filter(|driver| creates_interfaces(driver)) else {

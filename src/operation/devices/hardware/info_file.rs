@@ -33,16 +33,16 @@ pub(in crate::operation) struct Told {
 }
 
 impl Hardware<'_> {
-    /// Checks that the device-info that the device plugin wrote does not contradict the hardware.
+    /// Checks that the device plugin's device-info does not contradict the hardware.
     pub(super) fn check_device_plugin(&self, device: &AllocatedDevice) -> Result<(), Reason> {
         let given = self.device_plugins_file(device)?;
         let completed = self.completed(given, Some(device)).map(drop);
         completed.map_err(|error| Reason::DeviceInfo(SharedError::new(error)))
     }
 
-    /// Returns the device-info for the plugins. If the device plugin wrote a file, returns the
-    /// content of that file without additions, because DEVINFO 1.1.0 §5.1.2 forbids additions
-    /// before the plugins have run. Otherwise builds the device-info from the hardware.
+    /// Returns the device-info for the CNI plugins. If the device plugin wrote a file, returns the
+    /// content of that file unchanged: DEVINFO 1.1.0 §5.1.2 forbids additions before the CNI
+    /// plugins have run. Otherwise builds the device-info from the hardware.
     fn for_plugins(&self, device: &AllocatedDevice) -> Result<Option<DeviceInfo>, Reason> {
         let given = self.device_plugins_file(device)?;
         let info = match given {

@@ -63,8 +63,8 @@ impl Hardware<'_> {
         shared.map_or(Ok(()), |problem| Err(problem.into()))
     }
 
-    /// Returns a problem if a user-space program is to open `function`, and another function of the
-    /// same IOMMU group is in use. The program could then not open `function`.
+    /// Returns a problem if `function` has a driver for user-space programs and another function of
+    /// its IOMMU group is in use. A program could then not open `function`.
     fn shares_group(
         &self,
         device: &AllocatedDevice,

@@ -126,8 +126,8 @@ impl Hardware<'_> {
         }))
     }
 
-    /// Whether the device had an interface in `state` and has lost it: the driver is the same, but
-    /// the device has no interface in the host's network namespace.
+    /// Whether the device had an interface in `state` and now has none in the host's network
+    /// namespace, although it has the same driver.
     pub(in crate::operation) fn is_away(&self, state: &DeviceState) -> bool {
         let function = self.sysfs.pci_function(state.device);
         state.netdev.is_some()

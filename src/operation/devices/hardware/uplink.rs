@@ -1,6 +1,6 @@
-//! Finds the node's own uplinks, and refuses configurations in which a key makes a plugin move an
-//! uplink into a pod. An uplink is an interface with a default route or an address of the node, or
-//! an interface below such an interface. For example, the members of a bond are below the bond.
+//! Finds the node's own uplinks, and refuses configurations that make a plugin move an uplink into
+//! a pod. An uplink is an interface with a default route or an address of the node, or an interface
+//! below such an interface. For example, the members of a bond are below the bond.
 
 mod named;
 
@@ -129,8 +129,8 @@ impl Hardware<'_> {
     /// # Errors
     /// - If such a key names an uplink.
     /// - If the value of such a key is a glob pattern or an ambiguous path ([`is_pattern`]).
-    /// - If a macvlan in passthru mode has no master, and so takes the interface of the default
-    ///   route.
+    /// - If a macvlan in passthru mode has no master. The plugin would take over the interface of
+    ///   the default route.
     /// - If the attachment names too many interfaces.
     /// - If the kernel does not answer, or if the check does not finish by `until`.
     pub(in crate::operation) fn spares_uplinks(

@@ -39,14 +39,14 @@ fn each_problem_of_an_allocated_device_has_its_own_message() {
         (
             DeviceProblem::Missing(device(), sysfs()),
             "device 0000:01:10.2 of resource r is missing: /sys/bus/pci/devices has no \
-             0000:01:10.2, because its PF was reset or the device was removed; restart the device \
+             0000:01:10.2, because the device was removed or its PF was reset; restart the device \
               plugin and recreate the pod",
         ),
         (
             DeviceProblem::Unbound(device(), sysfs()),
             "device 0000:01:10.2 of resource r is bound to no driver: \
-             /sys/bus/pci/devices/0000:01:10.2 has no link named driver; bind it to the driver \
-              that its device plugin expects and recreate the pod",
+             /sys/bus/pci/devices/0000:01:10.2 has no link named driver; bind the device to the \
+             driver that its device plugin expects, and recreate the pod",
         ),
         (
             DeviceProblem::OtherDriver {
@@ -56,8 +56,8 @@ fn each_problem_of_an_allocated_device_has_its_own_message() {
                 sysfs: sysfs(),
             },
             "device 0000:01:10.2 of resource r is bound to driver igbvf, but its driver_override \
-             is vfio-pci (/sys/bus/pci/devices/0000:01:10.2/driver_override); bind it to vfio-pci \
-              and recreate the pod",
+             is vfio-pci (/sys/bus/pci/devices/0000:01:10.2/driver_override); bind the device to \
+             vfio-pci and recreate the pod",
         ),
         (
             DeviceProblem::CutsNodeOff(
@@ -72,13 +72,14 @@ fn each_problem_of_an_allocated_device_has_its_own_message() {
             DeviceProblem::GroupInUse(device(), group(), "igbvf".to_owned()),
             "device 0000:01:10.2 of resource r shares IOMMU group 7 with 0000:01:10.3, which is \
              bound to driver igbvf (/sys/kernel/iommu_groups/7/devices); bind the whole group to \
-             vfio-pci, or use a slot that isolates its functions (ACS)",
+             vfio-pci, or move the card to a slot that isolates functions from each other (ACS)",
         ),
         (
             DeviceProblem::GroupHeld(device(), group(), "pod demo/web".to_owned()),
             "device 0000:01:10.2 of resource r shares IOMMU group 7 with 0000:01:10.3 \
-             (/sys/kernel/iommu_groups/7/devices), and pod demo/web has that function: only one \
-             program can open the group; use a slot that isolates its functions (ACS)",
+             (/sys/kernel/iommu_groups/7/devices), and pod demo/web has 0000:01:10.3: only one \
+             program can open the group; move the card to a slot that isolates functions from each \
+             other (ACS)",
         ),
         (
             DeviceProblem::InUse {
@@ -95,8 +96,9 @@ fn each_problem_of_an_allocated_device_has_its_own_message() {
                 line: "x".to_owned(),
                 driver: None,
             },
-            "device 0000:01:10.2 still has the GUID of its previous pod: x; rebind it through unbind and bind in \
-             /sys/bus/pci/drivers/DRIVER, or request an infiniband-guid",
+            "device 0000:01:10.2 still has the GUID of its previous pod: x; request an \
+             infiniband-guid, or rebind the device: write its address to the file unbind, then to \
+             the file bind, in /sys/bus/pci/drivers/DRIVER",
         ),
         (
             DeviceProblem::AddressUsed {
@@ -119,15 +121,16 @@ fn each_problem_in_a_definition_has_its_own_message() {
         (
             DeviceProblem::DefaultRoute(key()),
             "mode is passthru and key master is missing, so the plugin takes the interface of the \
-              default route; name another interface",
+              default route; set key master to a different interface",
         ),
         (
             DeviceProblem::Pattern(NamedInterface {
                 key: key(),
                 value: "eth*".to_owned(),
             }),
-            "key master is \"eth*\", so a plugin may take a device that jackfield has not \
-             checked; write the address or the name of one device",
+            "key master is \"eth*\", which a plugin may read as a pattern or a path: the plugin may \
+             take a device that jackfield has not checked; write the address or the name of one \
+             device",
         ),
         (
             DeviceProblem::Uplink(
@@ -151,9 +154,9 @@ fn each_problem_in_a_definition_has_its_own_message() {
                 plugin: "sriov".parse().unwrap(),
                 sysfs: sysfs(),
             },
-            "device 0000:01:10.2 is a physical function, but plugin sriov attaches virtual \
+            "device 0000:01:10.2 is a physical function, but CNI plugin sriov attaches virtual \
              functions; restrict the device plugin's selectors to virtual functions, or attach the \
-             device with host-device",
+             device with CNI plugin host-device",
         ),
         (
             DeviceProblem::NotVirtual {
@@ -163,8 +166,9 @@ fn each_problem_in_a_definition_has_its_own_message() {
                 sysfs: sysfs(),
             },
             "device 0000:01:10.2 is not a virtual function (/sys/bus/pci/devices/0000:01:10.2 has \
-             no physfn), but plugin sriov attaches virtual functions; restrict the device plugin's \
-             selectors to virtual functions, or attach the device with host-device",
+             no physfn), but CNI plugin sriov attaches virtual functions; restrict the device \
+             plugin's selectors to virtual functions, or attach the device with CNI plugin \
+             host-device",
         ),
         (
             DeviceProblem::LostInterface {
@@ -173,7 +177,8 @@ fn each_problem_in_a_definition_has_its_own_message() {
             },
             "device d is bound to driver igbvf, and its interface is in no network namespace that \
              jackfield can find; end the process that keeps the interface's namespace open, or \
-             rebind the device through unbind and bind in /sys/bus/pci/drivers/igbvf",
+             rebind the device: write its address to the file unbind, then to the file bind, in \
+             /sys/bus/pci/drivers/igbvf",
         ),
         (
             DeviceProblem::Elsewhere(

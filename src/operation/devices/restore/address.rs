@@ -2,20 +2,20 @@
 //!
 //! A driver's return code for a change is not reliable, so Jackfield reads the address of the
 //! interface after the change. For example, igb may acknowledge a change and keep another address,
-//! or refuse the address that the interface already has. The administrator's address of a VF is the
-//! address that is set for the VF on its physical function. A driver may refuse the following
-//! addresses for a VF:
+//! or refuse the address that the interface already has.
 //!
-//! - any address, while an administrator's address is set and the VF is not trusted;
-//! - any address other than the administrator's address that the driver last read.
+//! The administrator's address of a VF is the address that is set for the VF on its physical
+//! function. A driver may restrict the address of the VF's interface in two ways:
+//!
+//! - It refuses every address while an administrator's address is set and the VF is not trusted.
+//! - It keeps a copy of the administrator's address, and refuses every address except that copy.
 //!
 //! There are three workarounds:
 //!
 //! - trust the VF while setting the address;
 //! - clear the administrator's address, and then set the address;
-//! - set the administrator's address to the wanted address, and toggle the interface (down and up,
-//!   or up and down if it is down). The toggle makes igb read the administrator's address again,
-//!   and set it on the interface.
+//! - set the administrator's address to the wanted address, and toggle the interface. The toggle
+//!   makes igb renew its copy, and set the interface's address to that copy.
 //!
 //! The next round of repairs restores the administrator's address.
 
@@ -38,10 +38,11 @@ impl Restoring<'_> {
     /// Restores the address of an interface.
     ///
     /// # Errors
-    /// If the kernel does not answer. If setting the address and all workarounds failed, the
-    /// driver's error for the first attempt, without a workaround. If the driver acknowledged that
-    /// attempt, returns `Ok` even if the interface still has another address. The caller finds that
-    /// address when it compares the device again.
+    /// - If the kernel does not answer.
+    /// - If the driver refuses the address, and if no workaround helps.
+    ///
+    /// If the driver acknowledges the address but keeps another, and if no workaround helps,
+    /// returns `Ok`. The caller finds the wrong address when it compares the device again.
     pub(super) fn give_address(
         &self,
         before: &DeviceState,

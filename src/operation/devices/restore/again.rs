@@ -1,7 +1,7 @@
-//! Retries the restoration of devices that an earlier DEL could not restore. If a device still has
-//! a network identity (MAC, GUID or VLAN) of its previous pod, and nothing replaces that identity,
-//! refuses the device. The new pod's request can replace a MAC or GUID. The network's definition
-//! can replace a MAC or VLAN.
+//! Retries the restoration of devices that an earlier DEL could not restore. If the retry fails, a
+//! device may still have a network identity (MAC, GUID or VLAN) of its previous pod. If neither the
+//! new pod's request nor the network's definition replaces that identity, Jackfield refuses the
+//! device. A request can replace a MAC or GUID. A definition can replace a MAC or VLAN.
 
 use super::Restoring;
 use super::left::Left;
@@ -12,15 +12,15 @@ use crate::operation::{Context, Failure};
 use crate::plan::{Attachment, PlanError};
 use crate::verify::IntendedFunction;
 
-/// Retries the restoration of each device in `states` that the journal records as unrestored.
-/// In `states`, replaces the current state of each such device with the recorded state, because the
-/// DEL of the new pod must restore the recorded state. If a device has been recreated since, only
-/// removes its entry from the journal. `header` is the header of the sandbox that now gets the
-/// devices.
+/// Retries the restoration of each device in `states` that the journal lists as unrestored. Then
+/// replaces the device's entry in `states` with the recorded state, because the new pod's DEL must
+/// restore that state. If the node rebooted or the device was recreated after the earlier DEL,
+/// retries nothing and removes the device from the journal's list. `header` is the header of the
+/// sandbox that now gets the devices.
 ///
 /// # Errors
 /// - Code 104 if [`refuse_anothers`] refuses a device. The message contains the device, the
-///   identity of the previous pod that is still set, and the remedy.
+///   remaining identity of the previous pod, and the remedy.
 /// - If the kernel does not answer, or if the journal cannot be written.
 pub(super) fn settle(
     context: &Context<'_>,

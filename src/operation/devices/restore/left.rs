@@ -20,7 +20,8 @@ pub(super) struct Left<'a> {
     /// now have another driver. Each entry consists of the device and a line for the user.
     wrong: Vec<(&'a DeviceState, String)>,
     /// Network identities (MAC, GUID or VLAN) that the previous pod left on its device. Each entry
-    /// consists of the device, the identity, and a line with the reason.
+    /// consists of the device, the identity, and a line that says why Jackfield could not remove
+    /// the identity.
     pub(super) identities: Vec<(&'a DeviceState, PodIdentity, String)>,
 }
 
@@ -76,9 +77,7 @@ impl<'a> Left<'a> {
             let cause = causes.find(|it| it.device == before && it.repair == *repair);
             let line = match cause {
                 Some(it) => format!("{repair} cannot be restored: {}", it.cause),
-                None => format!(
-                    "{repair} was restored, but the driver changed it again; set it by hand"
-                ),
+                None => format!("{repair} was set, but the driver did not keep it; set it by hand"),
             };
             if let Some(identity) = is.and_then(|is| repair.identity(before, is)) {
                 self.identities.push((before, identity, line.clone()));
@@ -93,8 +92,9 @@ impl<'a> Left<'a> {
         }
     }
 
-    /// Adds an owed failure or a note for a device whose settings on the physical function were
-    /// readable before ADD and are not readable now.
+    /// Reports a device whose settings on the physical function were readable before ADD and are
+    /// not readable now. If reading them failed, adds an owed failure. If the physical function no
+    /// longer reports the VF, adds a note.
     fn add_unknown(&mut self, context: &Context<'_>, before: &DeviceState, now: &States) {
         if let Some(error) = now.error_of(before.device) {
             let what = "its settings on the physical function";

@@ -14,7 +14,7 @@ use crate::kernel::{DeviceLinks, KernelError, NetlinkError};
 const MADE_WITHIN: Duration = Duration::from_secs(5);
 
 impl Restoring<'_> {
-    /// Rebinds a VF to `driver` and waits for its interface, at most [`MADE_WITHIN`]. A missing
+    /// Rebinds a VF to `driver` and waits at most [`MADE_WITHIN`] for the VF's interface. A missing
     /// interface is not an error here, because the caller reads the device again and compares it
     /// with `before`.
     ///
@@ -28,7 +28,7 @@ impl Restoring<'_> {
         links: &mut dyn DeviceLinks,
     ) -> Result<(), KernelError> {
         let refused = |source: io::Error| {
-            NetlinkError::from(source).about(format!("rebinding it to driver {driver}"))
+            NetlinkError::from(source).about(format!("rebinding the VF to driver {driver}"))
         };
         let folder = self.hardware.driver(driver);
         let address = before.device.to_string();
@@ -48,7 +48,7 @@ impl Restoring<'_> {
                 let comparison = is.map(|is| compare(before, is)).unwrap_or_default();
                 let mut repairs = comparison.repairs.iter();
                 return match repairs.find(|it| matches!(it, Repair::Rebind { .. })) {
-                    Some(_) => Err(refused(io::Error::other("its GUID is still wrong"))),
+                    Some(_) => Err(refused(io::Error::other("the GUID is still wrong"))),
                     None => Ok(()),
                 };
             }

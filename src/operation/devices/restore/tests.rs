@@ -17,8 +17,9 @@ use crate::npwg::RequestedMac;
 use crate::plan::Attachment;
 use lab::{Lab, OWN, PF_LINK, PODS, VF, VF_LINK, device, header};
 
-/// Leaves the VF as sriov-cni does after a DEL without a network namespace. The administrator's
-/// address is the VF's own MAC, and the interface still has the pod's name and MAC.
+/// Leaves the VF as sriov-cni does after a DEL without a network namespace. The interface still has
+/// the pod's name and MAC. The administrator's address (set on the physical function) is the VF's
+/// own MAC.
 fn left_by_sriov_cni(lab: &Lab) {
     lab.function(|vf| vf.mac = Some(OWN.into()));
     lab.kernel(|kernel| kernel.rename(VF_LINK, "net1"));
@@ -53,9 +54,9 @@ fn leftovers_of_sriov_cni_are_repaired() {
 }
 
 /// Creates a node with an igb whose physical function was up when the VFs were created. Such an igb
-/// reports the VFs' own addresses as if the administrator had set them. While an administrator's
-/// address is set for the VF, `guard` decides whether the igb refuses to change the address of the
-/// VF's interface.
+/// reports the VFs' own addresses as if the administrator had set them. `guard` says when the igb
+/// refuses to change the address of the VF's interface. The `guard` applies only after the
+/// administrator has really set an address.
 fn real_igb(guard: Guard) -> Lab {
     let lab = Lab::new();
     lab.function(|vf| vf.mac = Some(OWN.into()));
@@ -66,8 +67,8 @@ fn real_igb(guard: Guard) -> Lab {
     lab
 }
 
-/// Leaves the VF on the igb of [`real_igb`] as sriov-cni does. The VF's own MAC is now really set
-/// as the administrator's address.
+/// Leaves the VF on the igb of [`real_igb`] as sriov-cni does. sriov-cni has set the
+/// administrator's address, so the `guard` applies.
 fn left_on_real_igb(lab: &Lab) {
     left_by_sriov_cni(lab);
     lab.kernel(|kernel| kernel.is_given = true);
@@ -198,8 +199,8 @@ fn a_leftover_that_is_no_network_identity_does_not_block_the_next_pod() {
     assert!(lab.kept().is_none());
 }
 
-/// If a VF sets its own address, igb reports that address as if the administrator had set it. The
-/// repair of the interface's address therefore undoes the repair of the administrator's address.
+/// When Jackfield restores the address of the VF's interface, igb reports that address as the
+/// administrator's address. So Jackfield must clear the administrator's address a second time.
 #[test]
 fn a_repair_that_another_repair_undoes_is_repeated() {
     let lab = Lab::new();
@@ -217,7 +218,7 @@ fn a_repair_that_a_driver_ignores_is_reported_and_not_owed() {
     let lab = Lab::new();
     lab.kernel(|kernel| kernel.ignores.push("trust off".to_owned()));
     let outcome = lab.after(|lab| lab.function(|vf| vf.trust = Some(true)));
-    outcome.assert_says("device 0000:01:10.0 (VF 0 of 0000:01:00.0): trust off was restored");
+    outcome.assert_says("device 0000:01:10.0 (VF 0 of 0000:01:00.0): trust off was set, but");
 }
 
 #[test]
@@ -443,7 +444,7 @@ fn settings_that_the_physical_function_hides_are_only_a_warning() {
     let lab = Lab::new();
     let failure = lab.proven(plain(keys)).unwrap_err();
     assert!(
-        failure.contains("vlan is vlan 0 instead of vlan 7"),
+        failure.contains(r#"vlan is "vlan 0" instead of "vlan 7""#),
         "{failure}"
     );
     lab.kernel(|kernel| kernel.silent.push(PF_LINK));

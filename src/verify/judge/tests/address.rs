@@ -58,8 +58,8 @@ fn ips_in_the_result_must_be_on_the_interface() {
     let both = Asked::ips(&["10.1.1.9"])
         .answered(&answer("", r#"{"interface":1,"address":"10.1.1.9/24"}"#));
     expect(&both, &seen(), &[(Demanded, "10.1.1.9 was requested")]);
-    // The request has no prefix, so the interface's address meets it. The prefix in the result is
-    // not the interface's prefix, so the address does not match the result.
+    // The request has no prefix, so 10.1.1.5/24 on the interface meets it. The result has another
+    // prefix, so 10.1.1.5/24 does not match the result.
     let prefix = Asked::ips(&["10.1.1.5"])
         .answered(&answer("", r#"{"interface":1,"address":"10.1.1.5/16"}"#));
     expect(&prefix, &seen(), &[(Answered, "10.1.1.5/16 was returned")]);
@@ -95,8 +95,8 @@ fn unsuccessful_dad_is_an_error_only_with_a_carrier() {
             &[(Warning, "no carrier"), (Warning, stuck)],
         );
     }
-    // For an address that is neither in the request nor in the result, a duplicate is a warning,
-    // and an unfinished check is no finding.
+    // If neither the request nor the result contains the address, a duplicate is only a warning. An
+    // unfinished check is then no finding.
     let nothing = Asked::default();
     expect(
         &nothing,

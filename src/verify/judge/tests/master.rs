@@ -32,9 +32,9 @@ fn verification_of_an_enslaved_interface_uses_its_permanent_address() {
         &enslaved(Some(other)),
         &[],
     );
-    // Without `below`, the case is a verification right after the attachment's ADD. No later
-    // attachment exists yet, so the attachment's own chain has enslaved the interface. In this
-    // case, verification ignores the permanent address.
+    // A case without `below` is a verification right after the attachment's ADD. No later
+    // attachment exists yet, so the attachment's own chain has enslaved the interface. Verification
+    // then ignores the permanent address.
     let part = "its hardware address is 02:00:00:00:00:b0";
     expect(&asked(), &enslaved(Some(ours)), &[(Demanded, part)]);
     // A plugin may have moved the IP addresses to the master, so a missing address is a warning.

@@ -209,7 +209,7 @@ fn programs_that_are_missing_not_executable_open_to_all_or_ourselves() {
 fn a_folder_that_is_missing_or_holds_what_cannot_be_read() {
     let setup = well();
     setup.lab.write("cluster/torn.yaml", "kind: [");
-    setup.finds_only("cluster", &["torn.yaml", "correct that object or file"]);
+    setup.finds_only("cluster", &["torn.yaml", "correct the object or file"]);
     fs::remove_dir_all(setup.lab.path("cluster")).unwrap();
     setup.finds_only("cluster", &["manifestDir", "correct the key"]);
 }
@@ -332,5 +332,8 @@ fn a_virtual_function_whose_interface_is_nowhere() {
     setup.is_well();
     let net = sysfs.root().join("bus/pci/devices").join(VF).join("net");
     fs::remove_dir_all(net).unwrap();
-    setup.finds_only("devices", &[VF, "no pod on record has it", "unbind"]);
+    setup.finds_only(
+        "devices",
+        &[VF, "no pod on record has the device", "unbind"],
+    );
 }

@@ -280,7 +280,7 @@ fn an_iommu_group_that_another_pod_uses_is_refused() {
     .line();
     assert!(line.contains("with 0000:01:10.2 ("), "{line}");
     assert!(
-        line.contains("and container other has that function"),
+        line.contains("and container other has 0000:01:10.2: "),
         "{line}"
     );
 }

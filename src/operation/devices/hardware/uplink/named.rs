@@ -13,8 +13,8 @@ const KEYS: [&str; 5] = ["device", "hwaddr", "pciBusID", "kernelpath", "deviceID
 const MOST: usize = 256;
 
 /// Returns the host interfaces that the plugins of an attachment could move into the pod, without
-/// duplicates. Searches the configuration, the pod's `cni-args`, the capability arguments, and the
-/// keys that Jackfield injects into the configuration, each at any depth.
+/// duplicates. Searches all levels of the configuration, of the pod's `cni-args`, of the capability
+/// arguments, and of the keys that Jackfield injects into the configuration.
 ///
 /// # Errors
 /// If the attachment names more than [`MOST`] interfaces.
