@@ -21,7 +21,7 @@ fn lab_with(fault: &str) -> Lab {
     config["type"] = json!("bad");
     lab.definition("demo/bad", &config);
     lab.selects("bad");
-    lab.configure("deadlines", json!({ "delegate": "700ms" }));
+    lab.configure("deadlines", json!({ "delegate": "3s" }));
     lab
 }
 
@@ -182,7 +182,7 @@ fn a_hanging_del_is_owed_and_keeps_no_other_from_being_detached() {
     lab.add();
     lab.write("stuck", "");
     // Past either of them it is ended, and none of them is all the time that there is.
-    for deadlines in [json!({ "delegate": "700ms" }), json!({ "del": "2s" })] {
+    for deadlines in [json!({ "delegate": "3s" }), json!({ "del": "4s" })] {
         lab.configure("deadlines", deadlines);
         lab.call("DEL")
             .fails(106, &["demo/bad (net1)", "no answer within"]);

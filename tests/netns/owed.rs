@@ -164,7 +164,7 @@ fn a_del_waits_for_the_cluster_network_and_is_owed_when_it_does_not_come() {
     let mut lab = Lab::new();
     lab.add();
     lab.configure("readinessindicatorfile", json!(lab.path("ready")));
-    lab.configure("deadlines", json!({ "del": "600ms" }));
+    lab.configure("deadlines", json!({ "del": "3s" }));
     let outcome = lab.plugin("DEL").run();
     outcome.fails(
         106,
