@@ -64,7 +64,7 @@ pub struct Installed {
 /// Waits for a cluster network, then installs.
 ///
 /// # Errors
-/// [`SetupError`].
+/// [`SetupError`]. If the runtime's first configuration was usable before the call, it still is.
 pub fn install(options: &Options, say: Say<'_>) -> Result<InstallOutcome, SetupError> {
     let lock = InstallLock::take(&options.paths)?;
     install_locked(options, &lock, say, &mut |_| {})

@@ -15,6 +15,7 @@ impl Failure {
                 code::INVALID_NETWORK_CONFIG
             }
             Failure::PrevResult(_) => code::DECODING_FAILURE,
+            // CNI 1.1.0 §2 STATUS.
             Failure::NotAvailable(cause) => match cause.codes()[..] {
                 [passed @ (code::TRY_AGAIN_LATER | code::LIMITED_CONNECTIVITY)] => passed,
                 _ => code::NOT_AVAILABLE,
@@ -38,6 +39,7 @@ impl Failure {
             Failure::Delegate(_, error) => match &error.cause {
                 DelegateError::NoResult => code::JOURNAL,
                 DelegateError::NoRoom { .. } => code::TRY_AGAIN_LATER,
+                // CNI 1.1.0 §5 Error: a runtime retries a call that ends with code 11.
                 cause => match cause.delegate_error() {
                     Some(answer) if answer.code == code::TRY_AGAIN_LATER => answer.code,
                     _ => code::DELEGATE,
