@@ -21,6 +21,8 @@ const READ: [&str; 3] = ["conf", "conflist", "json"];
 /// The names that Jackfield's file may have, in the order in which the installer tries them. Each
 /// name sorts before the previous name.
 pub(super) const NAMES: [&str; 2] = ["00-jackfield.conflist", "0-jackfield.conflist"];
+/// How often a directory is read if files are renamed or removed meanwhile.
+const ATTEMPTS: usize = 10;
 /// The plugin types of Multus: the plugin itself, and the shim that calls Multus' daemon.
 pub(super) const MULTUS: [&str; 2] = ["multus", "multus-shim"];
 
@@ -60,18 +62,31 @@ pub struct Directory {
 }
 
 impl Directory {
-    /// Reads a directory of the host.
+    /// Reads a directory of the host. Reads the directory again if a file was renamed or removed
+    /// after it was listed, because the first list lacks the file's new name.
     ///
     /// # Errors
     /// [`SetupError::NoConfDir`] and [`SetupError::Io`].
     pub fn read(paths: &HostPaths, path: &Path) -> Result<Directory, SetupError> {
         let here = paths.here(path);
+        let mut directory = Directory::read_once(&here, path)?;
+        for _ in 1..ATTEMPTS {
+            if !directory.files.iter().any(is_missing) {
+                break;
+            }
+            directory = Directory::read_once(&here, path)?;
+        }
+        Ok(directory)
+    }
+
+    /// Reads the directory `path` of the host, which is `here` for this process.
+    fn read_once(here: &Path, path: &Path) -> Result<Directory, SetupError> {
         let failed = |cause: io::Error| match cause.kind() {
-            io::ErrorKind::NotFound => SetupError::NoConfDir(here.clone()),
-            _ => SetupError::io(&here, "read", cause),
+            io::ErrorKind::NotFound => SetupError::NoConfDir(here.to_owned()),
+            _ => SetupError::io(here, "read", cause),
         };
         let mut names: Vec<String> = Vec::new();
-        for entry in fs::read_dir(&here).map_err(failed)? {
+        for entry in fs::read_dir(here).map_err(failed)? {
             let entry = entry.map_err(failed)?;
             if !entry.path().is_dir()
                 && let Ok(name) = entry.file_name().into_string()
@@ -173,6 +188,17 @@ impl Directory {
     }
 }
 
+/// Whether the file did not exist any more when it was read.
+fn is_missing(file: &ConfFile) -> bool {
+    let Kind::Broken(problem) = &file.kind else {
+        return false;
+    };
+    matches!(
+        &**problem,
+        ConfFileProblem::Unreadable(ConfDirError::Missing(_))
+    )
+}
+
 /// Whether the runtime reads a file with this name.
 pub fn is_read(name: &str) -> bool {
     let ending = Path::new(name).extension().and_then(|end| end.to_str());
@@ -215,6 +241,9 @@ fn usable_kind(path: &Path) -> Result<Kind, ConfFileProblem> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::time::Duration;
+
     use super::*;
     use crate::cni::{JsonError, NetworkConfigError};
 
@@ -227,8 +256,12 @@ mod tests {
         for (name, text) in files {
             fs::write(dir.path().join(name), text).unwrap();
         }
+        read(dir.path())
+    }
+
+    fn read(dir: &Path) -> Directory {
         let paths = HostPaths {
-            host_root: dir.path().into(),
+            host_root: dir.into(),
             conf_dir: "/".into(),
             cluster_conf_dir: "/".into(),
             bin_dir: "/".into(),
@@ -286,6 +319,32 @@ mod tests {
                     if name == "09-a.conflist" && is_expected(&cause) => {}
                 other => panic!("{text}: {other:?}"),
             }
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_renamed_meanwhile_is_seen_under_one_of_its_names() {
+        let dir = tempfile::tempdir().unwrap();
+        let names = [NAMES[0], "00-jackfield.conflist.cilium_bak"];
+        let [ours, aside] = names.map(|name| dir.path().join(name));
+        fs::write(&ours, OURS).unwrap();
+        let is_done = AtomicBool::new(false);
+        let seen = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_done.load(Ordering::Relaxed) {
+                    for (from, to) in [(&ours, &aside), (&aside, &ours)] {
+                        fs::rename(from, to).unwrap();
+                        std::thread::sleep(Duration::from_micros(100));
+                    }
+                }
+            });
+            let seen: Vec<Directory> = (0..2_000).map(|_| read(dir.path())).collect();
+            is_done.store(true, Ordering::Relaxed);
+            seen
+        });
+        for directory in seen {
+            let is_seen = directory.ours().is_some() || directory.aside == [names[1]];
+            assert!(is_seen, "{directory:?}");
         }
     }
 
