@@ -135,6 +135,16 @@ impl Lock {
         Lock { file, path }.claim().ok()
     }
 
+    /// Whether a running Jackfield holds the lock of `container` in `dir`. False if only orphans of a
+    /// dead Jackfield hold the lock: [`Lock::take`] then waits for the orphans or kills them.
+    #[must_use]
+    pub fn is_in_use(dir: &Path, container: &ContainerId) -> bool {
+        let path = path(dir, container);
+        let name = path.file_name().unwrap_or_default();
+        let file = disk::open(options().read(true), &path).ok();
+        file.is_some_and(|file| owner(&file).is_some_and(|owner| holds(owner, &file, name)))
+    }
+
     /// Removes the file of every free lock in `dir`. A killed call leaves the file of its lock
     /// behind, and so does a call that fails to remove the file.
     pub fn sweep(dir: &Path) {

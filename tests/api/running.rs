@@ -1,9 +1,14 @@
 //! The agent knows which running pods have a changed annotation, and tells a STATUS, which starts the
 //! changes.
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde_json::json;
 
-use crate::lab::{AgentProcess, Lab, NETWORKS, Sandbox, Server, eventually};
+use crate::lab::{AgentProcess, Lab, NETWORKS, Sandbox, Server, cni_bin, eventually};
 
 /// A lab with an agent and a pod that is attached to the network `a`. Returns the pod's UID.
 fn running() -> (Lab, AgentProcess, String) {
@@ -140,6 +145,35 @@ fn a_node_that_switches_changes_off_leaves_running_pods_as_they_are() {
     assert_eq!(lab.interfaces("web"), ["eth0", "net1"]);
     assert_eq!(changes(&agent, 0), 0.0);
     lab.configure("dynamicAttachment", json!(true));
+    becomes(&lab, &["eth0", "net1", "net2"]);
+    lab.del("web", &uid).succeeds();
+}
+
+#[test]
+fn a_change_that_is_killed_is_repeated_although_its_plugin_still_hangs() {
+    let (mut lab, _agent, uid) = running();
+    let (bin, hung) = (lab.path("bin"), lab.path("hung"));
+    let plugin = bin.join("hangs-once");
+    fs::create_dir(&bin).unwrap();
+    let (real, once) = (cni_bin().join("bridge"), hung.display());
+    let hang = format!("[ $CNI_COMMAND = ADD ] && mkdir {once} && exec sleep 1000");
+    let script = format!("#!/bin/sh\n{hang}\nexec {}\n", real.display());
+    fs::write(&plugin, script).unwrap();
+    fs::set_permissions(&plugin, fs::Permissions::from_mode(0o755)).unwrap();
+    lab.configure("binDir", json!(bin));
+    let ipam = json!({"type": "static", "addresses": [{"address": "10.4.0.5/24"}]});
+    lab.definition_of(
+        "c",
+        &json!({"type": "hangs-once", "bridge": "c", "ipam": ipam}),
+    );
+    select(&lab, "a,c");
+    eventually("the plugin hangs", || {
+        status(&lab);
+        hung.exists()
+    });
+    let lock = format!("/run/jackfield/locks/{}-web.lock", lab.namespace);
+    let change = fs::read_to_string(lock).unwrap().parse().unwrap();
+    kill(Pid::from_raw(change), Signal::SIGKILL).unwrap();
     becomes(&lab, &["eth0", "net1", "net2"]);
     lab.del("web", &uid).succeeds();
 }

@@ -1,8 +1,11 @@
 //! What could not be detached is tried again, although no runtime asks for it any more.
 
 use std::fs;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde_json::{Value, json};
 
 use crate::lab::{Call, Lab, Outcome, POD, UPLINK};
@@ -42,10 +45,14 @@ fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
+/// The file of the sandbox's lock, with the process ID of the Jackfield that holds the lock.
+fn lock(lab: &Lab) -> PathBuf {
+    format!("/run/jackfield/locks/{}.lock", lab.container()).into()
+}
+
 /// Whether somebody has the sandbox's lock.
 fn is_at_work(lab: &Lab) -> bool {
-    let lock = format!("/run/jackfield/locks/{}.lock", lab.container());
-    std::path::Path::new(&lock).exists()
+    lock(lab).exists()
 }
 
 /// Waits until nothing is owed any more.
@@ -117,6 +124,23 @@ fn a_debt_that_takes_long_delays_nobody_and_is_not_ended_half_way() {
     for file in ["begun", "finished"] {
         fs::remove_file(lab.path(file)).unwrap();
     }
+    lab.assert_nothing_left();
+}
+
+#[test]
+fn a_retry_that_is_killed_is_repeated_although_its_plugin_still_hangs() {
+    let lab = lab_with_a_debt();
+    let hang = "[ $CNI_COMMAND = DEL ] && mkdir $LAB/hung && exec sleep 1000";
+    lab.recorder("ptp-rec", "ptp", hang);
+    is_due(&lab);
+    assert_eq!(other_del(&lab).exit, 0);
+    until("the plugin hangs", || lab.path("hung").exists());
+    let retry = fs::read_to_string(lock(&lab)).unwrap().parse().unwrap();
+    kill(Pid::from_raw(retry), Signal::SIGKILL).unwrap();
+    is_due(&lab);
+    assert_eq!(other_del(&lab).exit, 0);
+    is_settled(&lab);
+    fs::remove_dir(lab.path("hung")).unwrap();
     lab.assert_nothing_left();
 }
 

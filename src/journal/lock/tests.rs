@@ -63,6 +63,20 @@ fn an_orphan_that_does_not_finish_in_time_is_killed() {
 }
 
 #[test]
+fn a_lock_that_only_an_orphan_holds_is_neither_free_nor_in_use() {
+    let dir = tempfile::tempdir().unwrap();
+    assert!(!Lock::is_in_use(dir.path(), &container()));
+    let mut child = orphan_in(dir.path(), "sleep 60; true");
+    assert!(Lock::take_if_free(dir.path(), &container()).is_none());
+    assert!(!Lock::is_in_use(dir.path(), &container()));
+    // The file now names a process that runs and has the lock.
+    fs::write(dir.path().join("c1.lock"), child.id().to_string()).unwrap();
+    assert!(Lock::is_in_use(dir.path(), &container()));
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+#[test]
 fn an_orphan_of_a_dead_lock_holder_gets_time_to_finish() {
     let dir = tempfile::tempdir().unwrap();
     let mut orphan = orphan_in(dir.path(), "sleep 0.1");

@@ -11,8 +11,8 @@ use crate::operation::{Context, Note, Work};
 const MOST: usize = 8;
 
 /// Starts a process for each sandbox that the agent names in `answer`, up to [`MOST`]. Skips a
-/// sandbox if its lock is taken, or if its last change failed and the retry is not due yet
-/// ([`Journal::may_change`](crate::journal::Journal::may_change)). If the agent does not know the
+/// sandbox if another process is working on it, or if its last change failed and the retry is not
+/// due yet ([`Journal::may_change`](crate::journal::Journal::may_change)). If the agent does not know the
 /// attached sandboxes, sends the agent their list and asks again.
 pub(in crate::operation) fn begin(context: &Context<'_>, answer: &Answer) {
     let host = context.host;
@@ -27,9 +27,8 @@ pub(in crate::operation) fn begin(context: &Context<'_>, answer: &Answer) {
             container: sandbox.container.clone(),
             ifname: sandbox.ifname.clone(),
         };
-        // If the lock is taken, another process is working on the sandbox.
-        let is_free = || Lock::take_if_free(&host.lock_dir, &key.container).is_some();
-        (host.journal.may_change(&key, &sandbox.networks) && is_free()).then_some(key)
+        let may_change = host.journal.may_change(&key, &sandbox.networks);
+        (may_change && !Lock::is_in_use(&host.lock_dir, &key.container)).then_some(key)
     });
     for key in due.take(MOST) {
         if let Err(cause) = (host.start_worker)(context, Work::Change, &key) {

@@ -17,10 +17,12 @@ pub(in crate::operation) fn begin_one(context: &Context<'_>, but: Option<&Key>) 
         return;
     };
     let key = owed.key;
-    // If the lock is taken, another process is already working on the sandbox.
-    let Some(lock) = Lock::take_if_free(&host.lock_dir, &key.container) else {
+    // Without the lock, continue only if orphans of a dead Jackfield hold it. Otherwise another
+    // process is already working on the sandbox.
+    let lock = Lock::take_if_free(&host.lock_dir, &key.container);
+    if lock.is_none() && Lock::is_in_use(&host.lock_dir, &key.container) {
         return;
-    };
+    }
     // Postpone the next retry, so that no other call starts it while this retry may be running.
     let deadline = context.request.config.deadlines.del;
     let is_begun = host.journal.postpone(&key, deadline);
