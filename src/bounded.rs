@@ -16,10 +16,8 @@ struct Elements<T, F, const N: usize> {
     element: PhantomData<T>,
 }
 
-impl<'de, T, F, const N: usize> Visitor<'de> for Elements<T, F, N>
-where
-    T: Deserialize<'de>,
-    F: FnMut(&mut T),
+impl<'de, T: Deserialize<'de>, F: FnMut(&mut T), const N: usize> Visitor<'de>
+    for Elements<T, F, N>
 {
     type Value = Vec<T>;
 
@@ -50,11 +48,9 @@ where
 ///
 /// # Errors
 /// If the list has more elements, or an element is invalid.
-pub(crate) fn list<'de, D, T, const N: usize>(deserializer: D) -> Result<Vec<T>, D::Error>
-where
-    D: Deserializer<'de>,
-    T: Deserialize<'de>,
-{
+pub(crate) fn list<'de, D: Deserializer<'de>, T: Deserialize<'de>, const N: usize>(
+    deserializer: D,
+) -> Result<Vec<T>, D::Error> {
     deserializer.deserialize_seq(Elements::<T, _, N> {
         each: |_: &mut T| (),
         refuses_more: true,
@@ -64,14 +60,10 @@ where
 
 /// Reads the first `N` elements of a list and skips the others. Calls `each` on every element that
 /// it keeps, so that the caller can also bound the total size of the elements.
-pub(crate) fn first<'de, D, T, const N: usize>(
+pub(crate) fn first<'de, D: Deserializer<'de>, T: Deserialize<'de>, const N: usize>(
     deserializer: D,
     each: impl FnMut(&mut T),
-) -> Result<Vec<T>, D::Error>
-where
-    D: Deserializer<'de>,
-    T: Deserialize<'de>,
-{
+) -> Result<Vec<T>, D::Error> {
     deserializer.deserialize_seq(Elements::<T, _, N> {
         each,
         refuses_more: false,
@@ -88,22 +80,18 @@ pub(crate) fn cut(text: &mut String, length: usize) {
 }
 
 /// Reads a text and cuts it to at most `LENGTH` bytes.
-pub(crate) fn text<'de, D, const LENGTH: usize>(deserializer: D) -> Result<String, D::Error>
-where
-    D: Deserializer<'de>,
-{
+pub(crate) fn text<'de, D: Deserializer<'de>, const LENGTH: usize>(
+    deserializer: D,
+) -> Result<String, D::Error> {
     let mut text = String::deserialize(deserializer)?;
     cut(&mut text, LENGTH);
     Ok(text)
 }
 
 /// Reads a text as [`text()`] does. Reads `null` as [`None`].
-pub(crate) fn optional_text<'de, D, const LENGTH: usize>(
+pub(crate) fn optional_text<'de, D: Deserializer<'de>, const LENGTH: usize>(
     deserializer: D,
-) -> Result<Option<String>, D::Error>
-where
-    D: Deserializer<'de>,
-{
+) -> Result<Option<String>, D::Error> {
     let mut text = Option::<String>::deserialize(deserializer)?;
     text.iter_mut().for_each(|text| cut(text, LENGTH));
     Ok(text)
@@ -119,22 +107,16 @@ impl<'de, const N: usize, const LENGTH: usize> Deserialize<'de> for Texts<N, LEN
 }
 
 /// Reads the first `N` texts of a list, each cut to at most `LENGTH` bytes.
-pub(crate) fn texts<'de, D, const N: usize, const LENGTH: usize>(
+pub(crate) fn texts<'de, D: Deserializer<'de>, const N: usize, const LENGTH: usize>(
     deserializer: D,
-) -> Result<Vec<String>, D::Error>
-where
-    D: Deserializer<'de>,
-{
+) -> Result<Vec<String>, D::Error> {
     first::<_, _, N>(deserializer, |text: &mut String| cut(text, LENGTH))
 }
 
 /// Reads a list as [`texts`] does. Reads `null` as [`None`].
-pub(crate) fn optional_texts<'de, D, const N: usize, const LENGTH: usize>(
+pub(crate) fn optional_texts<'de, D: Deserializer<'de>, const N: usize, const LENGTH: usize>(
     deserializer: D,
-) -> Result<Option<Vec<String>>, D::Error>
-where
-    D: Deserializer<'de>,
-{
+) -> Result<Option<Vec<String>>, D::Error> {
     let texts = Option::<Texts<N, LENGTH>>::deserialize(deserializer)?;
     Ok(texts.map(|texts| texts.0))
 }
@@ -166,12 +148,9 @@ impl<'de, const N: usize, const LENGTH: usize> Visitor<'de> for Counts<N, LENGTH
 
 /// Reads the first `N` entries of an object with numbers as values. Cuts each key to at most
 /// `LENGTH` bytes.
-pub(crate) fn counts<'de, D, const N: usize, const LENGTH: usize>(
+pub(crate) fn counts<'de, D: Deserializer<'de>, const N: usize, const LENGTH: usize>(
     deserializer: D,
-) -> Result<BTreeMap<String, u64>, D::Error>
-where
-    D: Deserializer<'de>,
-{
+) -> Result<BTreeMap<String, u64>, D::Error> {
     deserializer.deserialize_map(Counts::<N, LENGTH>)
 }
 

@@ -215,9 +215,7 @@ impl Journal {
                     continue;
                 };
                 let has_record = || fs::symlink_metadata(self.sandboxes().join(name)).is_ok();
-                let container = name
-                    .rsplit_once('@')
-                    .map_or(name, |(container, _)| container);
+                let (container, _) = name.rsplit_once('@').unwrap_or((name, ""));
                 let lock = (!has_record()).then(|| Lock::take_named_if_free(locks, container));
                 if lock.flatten().is_some() && !has_record() {
                     let _ = disk::remove(&marker.path());

@@ -33,10 +33,8 @@ pub(crate) fn read_text(path: &Path, limit: u64) -> io::Result<String> {
 /// # Errors
 /// As [`read`], and `InvalidData` for a symlink.
 pub(crate) fn read_untrusted(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
-    read_up_to(
-        open_with(OpenOptions::new().read(true), path, OFlag::O_NOFOLLOW)?,
-        limit,
-    )
+    let file = open_with(OpenOptions::new().read(true), path, OFlag::O_NOFOLLOW)?;
+    read_up_to(file, limit)
 }
 
 fn read_up_to(file: File, limit: u64) -> io::Result<Vec<u8>> {

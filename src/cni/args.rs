@@ -22,16 +22,13 @@ impl CniArgs {
     ///
     /// [`ArgsError`] with the first pair that lacks the `=` or the key.
     pub fn parse(text: &str) -> Result<Self, ArgsError> {
-        let mut args = Self::default();
-        for pair in text.split(';').filter(|pair| !pair.is_empty()) {
-            match pair.split_once('=') {
-                Some((key, value)) if !key.is_empty() => {
-                    args.pairs.push((key.into(), value.into()));
-                }
-                _ => return Err(ArgsError::Pair(excerpt(pair).into_owned())),
-            }
-        }
-        Ok(args)
+        let pairs = text.split(';').filter(|pair| !pair.is_empty());
+        let pairs = pairs.map(|pair| match pair.split_once('=') {
+            Some((key, value)) if !key.is_empty() => Ok((key.into(), value.into())),
+            _ => Err(ArgsError::Pair(excerpt(pair).into_owned())),
+        });
+        let pairs = pairs.collect::<Result<_, _>>()?;
+        Ok(Self { pairs })
     }
 
     /// Returns the value of a key. If the key occurs more than once, returns the last value.

@@ -86,11 +86,8 @@ impl CapabilityArgs {
 impl From<&RawObject> for CapabilityArgs {
     fn from(object: &RawObject) -> Self {
         let present = object.iter().filter(|(_, value)| value.get() != "null");
-        Self(
-            present
-                .map(|(name, value)| (name.into(), value.to_owned()))
-                .collect(),
-        )
+        let owned = present.map(|(name, value)| (name.into(), value.to_owned()));
+        Self(owned.collect())
     }
 }
 

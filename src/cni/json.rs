@@ -64,10 +64,8 @@ pub(crate) fn raw<T: Serialize + ?Sized>(value: &T) -> Box<RawValue> {
 
 /// Appends `text` as a JSON string.
 pub(crate) fn push_string(out: &mut String, text: &str) {
-    if text
-        .bytes()
-        .any(|byte| byte < b' ' || byte == b'"' || byte == b'\\')
-    {
+    let needs_escape = |byte| byte < b' ' || byte == b'"' || byte == b'\\';
+    if text.bytes().any(needs_escape) {
         out.push_str(&serde_json::Value::from(text).to_string());
     } else {
         out.push('"');

@@ -131,12 +131,9 @@ fn text_of(text: &[u8]) -> Result<&str, NetworkConfigError> {
 }
 
 fn version(object: &RawObject) -> Result<Version, NetworkConfigError> {
-    let version: Option<String> = object
-        .read("cniVersion")
-        .map_err(NetworkConfigError::VersionType)?;
-    let versions: Option<Vec<Option<String>>> = object
-        .read("cniVersions")
-        .map_err(NetworkConfigError::VersionType)?;
+    let wrong_type = NetworkConfigError::VersionType;
+    let version: Option<String> = object.read("cniVersion").map_err(wrong_type)?;
+    let versions: Option<Vec<Option<String>>> = object.read("cniVersions").map_err(wrong_type)?;
     let versions: Vec<String> = versions.into_iter().flatten().flatten().collect();
     Ok(Version::negotiate(version.as_deref(), &versions)?)
 }

@@ -84,9 +84,7 @@ fn ipam_type(body: &RawObject) -> Result<Option<PluginType>, PluginConfigError> 
     let Ok(Some(ipam)) = body.read::<RawObject>("ipam") else {
         return Ok(None);
     };
-    let name = ipam
-        .read_text("type")
-        .map_err(|error| error.inside("ipam"))?;
+    let name = ipam.read_text("type").map_err(|it| it.inside("ipam"))?;
     let name = name.map(|text| text.parse()).transpose();
     name.map_err(PluginConfigError::IpamType)
 }

@@ -6,8 +6,7 @@ use serde::de::IgnoredAny;
 
 use super::error::{DelegateError, LastLine};
 use super::process::{Ending, ProcessOutput};
-use crate::cni;
-use crate::cni::Verb;
+use crate::cni::{self, Verb};
 
 /// The JSON documents on standard output.
 #[derive(Debug, PartialEq, Eq)]

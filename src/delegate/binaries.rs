@@ -17,11 +17,8 @@ impl Binaries {
     #[must_use]
     pub fn find(dirs: &[PathBuf], config: &NetworkConfig, ours: &Ours) -> Self {
         let plugins = config.plugins().iter();
-        Self(
-            plugins
-                .map(|plugin| find(dirs, plugin.plugin_type(), ours))
-                .collect(),
-        )
+        let binaries = plugins.map(|plugin| find(dirs, plugin.plugin_type(), ours));
+        Self(binaries.collect())
     }
 
     /// Returns the binaries that were found, in the order of the chain.

@@ -6,8 +6,7 @@ use serde_json::value::RawValue;
 
 use super::error::DelegateError;
 use super::search::Binary;
-use crate::cni::Verb;
-use crate::cni::{CapabilityArgs, CniArgs, ContainerId, InterfaceName, RawObject};
+use crate::cni::{CapabilityArgs, CniArgs, ContainerId, InterfaceName, RawObject, Verb};
 
 /// The parameters of one call of a plugin: CNI 1.1.0 §2.
 #[derive(Clone, Copy, Debug)]

@@ -8,10 +8,9 @@ use std::time::Instant;
 use super::binaries::Binaries;
 use super::call::{DelegateCall, DelegateExec, Parameters};
 use super::error::DelegateError;
-use crate::cni::Verb;
 use crate::cni::{
     self, CapabilityArgs, CniResult, Invocation, NetworkConfig, NetworkName, PluginConfig,
-    ValidAttachment,
+    ValidAttachment, Verb,
 };
 
 pub use error::{ChainError, ChainErrors};

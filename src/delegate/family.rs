@@ -64,16 +64,12 @@ impl ProcessFamily {
 /// Reads the children of a process from `/proc`. Returns an empty list if the kernel does not list
 /// children.
 fn children(parent: Pid) -> Vec<Pid> {
-    let Ok(threads) = fs::read_dir(format!("/proc/{parent}/task")) else {
-        return Vec::new();
-    };
+    let threads = fs::read_dir(format!("/proc/{parent}/task")).into_iter();
     let mut children = Vec::new();
-    for thread in threads.flatten() {
+    for thread in threads.flatten().flatten() {
         let list = fs::read_to_string(thread.path().join("children")).unwrap_or_default();
-        children.extend(
-            list.split_whitespace()
-                .filter_map(|pid| Pid::from_raw(pid.parse().ok()?)),
-        );
+        let pids = list.split_whitespace();
+        children.extend(pids.filter_map(|pid| Pid::from_raw(pid.parse().ok()?)));
     }
     children
 }

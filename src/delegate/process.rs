@@ -194,11 +194,8 @@ impl<'a> RunningProcess<'a> {
             (self.stdout.fd(), PollFlags::IN),
             (self.stderr.fd(), PollFlags::IN),
         ];
-        let open = watched
-            .iter()
-            .filter_map(|(fd, events)| Some(((*fd)?, *events)));
-        let fds = open.map(|(fd, events)| PollFd::from_borrowed_fd(fd, events));
-        let mut fds: Vec<PollFd<'_>> = fds.collect();
+        let open = |(fd, events): (Option<_>, _)| Some(PollFd::from_borrowed_fd(fd?, events));
+        let mut fds: Vec<PollFd<'_>> = watched.into_iter().filter_map(open).collect();
         let until = match self.pidfd {
             Some(_) => until,
             None => until.min(Instant::now() + TICK),

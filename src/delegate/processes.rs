@@ -102,11 +102,8 @@ fn pass_on(output: &ProcessOutput) {
     #[allow(clippy::disallowed_methods, reason = "the text is escaped above")]
     let stderr = io::stderr();
     let until = Instant::now() + STDERR_PATIENCE;
-    for chunk in lines
-        .as_bytes()
-        .chunks(STDERR_CHUNK)
-        .chain([note.as_bytes()])
-    {
+    let chunks = lines.as_bytes().chunks(STDERR_CHUNK);
+    for chunk in chunks.chain([note.as_bytes()]) {
         let time = until.saturating_duration_since(Instant::now());
         let mut fds = [PollFd::from_borrowed_fd(stderr.as_fd(), PollFlags::OUT)];
         let ready = poll(&mut fds, Timespec::try_from(time).ok().as_ref());

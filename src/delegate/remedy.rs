@@ -83,21 +83,14 @@ const NO_DEVICE: &str = "annotate the definition with k8s.v1.cni.cncf.io/resourc
 pub(super) fn remedy(refusal: &cni::Error) -> Option<&'static str> {
     let text = format!("{} {}", refusal.msg, refusal.details).to_ascii_lowercase();
     let has = |fragments: &[&str]| {
-        let mut rest = text.as_str();
-        fragments
-            .iter()
-            .all(|fragment| match rest.split_once(fragment) {
-                Some((_, behind)) => {
-                    rest = behind;
-                    true
-                }
-                None => false,
-            })
+        let mut fragments = fragments.iter();
+        let end = fragments.try_fold(text.as_str(), |rest, fragment| {
+            rest.split_once(*fragment).map(|(_, behind)| behind)
+        });
+        end.is_some()
     };
     let mut remedies = REMEDIES.iter();
-    remedies
-        .find(|(fragments, _)| has(fragments))
-        .map(|(_, remedy)| *remedy)
+    remedies.find_map(|(fragments, remedy)| has(fragments).then_some(*remedy))
 }
 
 #[cfg(test)]

@@ -66,7 +66,7 @@ impl Lock {
     /// runtime then tries again (code 11). [`LockError::Io`] if the file of the lock or its
     /// directory cannot be used.
     pub fn take(dir: &Path, container: &ContainerId, deadline: Instant) -> Result<Lock, LockError> {
-        let path = path(dir, container);
+        let path = named(dir, &key::short(container));
         // A user who can write to this directory could block this call.
         private_dir::check(dir).map_err(|cause| LockError::io(dir, cause))?;
         let mut pause = FIRST_PAUSE;
@@ -139,7 +139,7 @@ impl Lock {
     /// dead Jackfield hold the lock: [`Lock::take`] then waits for the orphans or kills them.
     #[must_use]
     pub fn is_in_use(dir: &Path, container: &ContainerId) -> bool {
-        let path = path(dir, container);
+        let path = named(dir, &key::short(container));
         let name = path.file_name().unwrap_or_default();
         let file = disk::open(options().read(true), &path).ok();
         file.is_some_and(|file| owner(&file).is_some_and(|owner| holds(owner, &file, name)))
@@ -237,10 +237,6 @@ pub(super) fn lock_directory(
         clock::sleep(pause.min(deadline.saturating_duration_since(clock::now())));
         pause = (pause * 2).min(LONGEST_PAUSE);
     }
-}
-
-fn path(dir: &Path, container: &ContainerId) -> PathBuf {
-    named(dir, &key::short(container))
 }
 
 fn named(dir: &Path, container: &str) -> PathBuf {

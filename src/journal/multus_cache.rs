@@ -81,7 +81,7 @@ impl<'a> MultusCache<'a> {
     pub fn read(&self, key: &Key) -> CachedSandbox {
         let mut sandbox = CachedSandbox::default();
         let mut results = Vec::new();
-        for (path, result) in self.results(&key.container) {
+        for (result, path) in self.results(&key.container) {
             match result {
                 Ok(result) => results.push((path, result)),
                 Err(cause) => sandbox.damage.push(CacheDamage { path, cause }),
@@ -153,7 +153,7 @@ impl<'a> MultusCache<'a> {
         if sandbox.is_file() {
             let _ = fs::remove_file(sandbox);
         }
-        for (path, result) in self.results(container) {
+        for (result, path) in self.results(container) {
             if result.is_ok() {
                 let _ = fs::remove_file(&path);
             }
@@ -162,7 +162,7 @@ impl<'a> MultusCache<'a> {
 
     /// Reads the results of a container. The list has an error for each unreadable file whose name
     /// contains the container ID.
-    fn results(&self, container: &ContainerId) -> Vec<(PathBuf, Result<ResultFile, CacheError>)> {
+    fn results(&self, container: &ContainerId) -> Vec<(Result<ResultFile, CacheError>, PathBuf)> {
         let part = format!("-{container}-");
         let is_its =
             |result: &ResultFile| result.container_id.as_deref() == Some(container.as_str());
@@ -170,7 +170,6 @@ impl<'a> MultusCache<'a> {
             .filter(|path| name_of(path).contains(&part))
             .map(|path| (read_json(&path), path))
             .filter(|(read, _)| read.as_ref().map_or(true, is_its))
-            .map(|(read, path)| (path, read))
             .collect()
     }
 }
@@ -226,12 +225,9 @@ fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, CacheError> {
 }
 
 fn files(dir: &Path) -> impl Iterator<Item = PathBuf> + use<> {
-    fs::read_dir(dir)
-        .into_iter()
-        .flatten()
-        .flatten()
-        .map(|entry| entry.path())
-        .filter(|path| path.is_file())
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    let paths = entries.map(|entry| entry.path());
+    paths.filter(|path| path.is_file())
 }
 
 fn name_of(path: &Path) -> std::borrow::Cow<'_, str> {

@@ -14,8 +14,9 @@ use super::{Journal, JournalError, Key};
 
 use crate::clock;
 
-/// After `n` failed attempts, the wait is `FIRST_WAIT << n` seconds, but at most the longest wait.
-const FIRST_WAIT: u64 = 1;
+/// The wait after the first failed attempt, in seconds. Each further failure doubles the wait, up to
+/// the longest wait.
+const FIRST_WAIT: u64 = 2;
 /// The longest wait between two attempts.
 const LONGEST_WAIT: Duration = Duration::from_secs(600);
 /// The maximum number of markers that a search for a due retry reads.
@@ -123,7 +124,7 @@ impl Journal {
 /// Returns when the retry is due after this number of failed attempts. The time is in seconds since
 /// the epoch.
 pub(super) fn due_after(attempts: u32, longest: Duration) -> u64 {
-    let wait = FIRST_WAIT << attempts.min(16);
+    let wait = FIRST_WAIT << attempts.saturating_sub(1).min(15);
     now().saturating_add(wait.min(longest.as_secs()))
 }
 

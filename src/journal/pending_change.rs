@@ -77,12 +77,8 @@ impl Sandbox {
         let pairs = attachments.into_iter().zip(progress);
         let (kept, ended): (Vec<_>, Vec<_>) = pairs.partition(|(_, progress)| progress.is_owed());
         (self.header.attachments, self.progress) = kept.into_iter().unzip();
-        let kept: Vec<_> = self
-            .header
-            .attachments
-            .iter()
-            .map(|it| &it.ifname)
-            .collect();
+        let remaining = self.header.attachments.iter();
+        let kept: Vec<_> = remaining.map(|it| &it.ifname).collect();
         let ended = ended.into_iter().map(|(ended, _)| ended.ifname);
         let ended: Vec<_> = ended.filter(|name| !kept.contains(&name)).collect();
         self.forget_routes(&ended);

@@ -35,27 +35,23 @@ pub struct ContainerNetns {
 
 /// Returns the network namespaces of pods, sorted by name. Skips unreadable namespaces.
 pub fn container_namespaces() -> Vec<ContainerNetns> {
-    let entries = fs::read_dir(RUNTIME_NETNS_DIR)
-        .into_iter()
-        .flatten()
-        .flatten();
-    let mut found: Vec<ContainerNetns> = entries
-        .filter_map(|entry| {
-            let name = entry.file_name().into_string().ok()?;
-            is_runtime_name(&name).then(|| container_netns(name, &entry.path()))?
-        })
-        .collect();
+    let found = entries(RUNTIME_NETNS_DIR).filter_map(|path| container_netns(&path));
+    let mut found: Vec<ContainerNetns> = found.collect();
     found.sort_by(|one, other| one.name.cmp(&other.name));
     found
 }
 
-fn container_netns(name: String, path: &Path) -> Option<ContainerNetns> {
+fn container_netns(path: &Path) -> Option<ContainerNetns> {
+    let name = path.file_name()?.to_str()?;
+    if !is_runtime_name(name) {
+        return None;
+    }
     let netns = PodNetns::open(path).ok()?;
     let made = fs::metadata(path).ok()?.mtime();
     let links = Netlink::in_netns(&netns).ok()?.links().ok()?.into_iter();
     let interfaces = links.filter(|link| link.up && link.name != "lo");
     Some(ContainerNetns {
-        name,
+        name: name.to_owned(),
         id: netns.id(),
         made,
         interfaces: interfaces.map(|link| link.name).collect(),
@@ -136,22 +132,22 @@ pub fn devices_in_all_namespaces() -> Result<BTreeSet<String>, KernelError> {
     Ok(placed.map(|placed| placed.device).collect())
 }
 
+/// Returns the paths of the entries of a directory; none if the directory cannot be read.
+fn entries(dir: &str) -> impl Iterator<Item = PathBuf> + use<> {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path())
+}
+
 fn paths() -> Vec<PathBuf> {
-    let names = |dir: &str| {
-        let entries = fs::read_dir(dir).into_iter().flatten().flatten();
-        entries.map(|entry| entry.path()).collect::<Vec<_>>()
-    };
     let is_process = |path: &PathBuf| {
         let name = path.file_name().and_then(|name| name.to_str());
         name.is_some_and(|name| name.bytes().all(|byte| byte.is_ascii_digit()))
     };
-    let processes = names("/proc").into_iter().filter(is_process);
+    let processes = entries("/proc").filter(is_process);
     let process_netns = processes.map(|process| process.join("ns/net"));
-    let by_name = NAMED_NETNS_DIRS.into_iter().flat_map(names);
-    by_name
-        .chain(process_netns)
-        .filter(|path| !is_our_own(path))
-        .collect()
+    let by_name = NAMED_NETNS_DIRS.into_iter().flat_map(entries);
+    let all = by_name.chain(process_netns);
+    all.filter(|path| !is_our_own(path)).collect()
 }
 
 /// Returns whether the path is a link to this process's namespace. Compares the texts of the links,

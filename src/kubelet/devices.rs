@@ -147,27 +147,19 @@ impl PodDevices {
     /// Returns the identifiers of the pod's devices of `resource`, container by container. Omits
     /// devices of DRA drivers.
     pub fn ids_of<'a>(&'a self, resource: &'a str) -> impl Iterator<Item = &'a str> {
-        let resources = self
-            .containers
-            .iter()
-            .flat_map(|container| &container.resources);
-        resources
-            .filter(move |entry| entry.name == resource)
-            .flat_map(|entry| entry.ids.iter().map(String::as_str))
+        let resources = self.containers.iter().flat_map(|it| &it.resources);
+        let entries = resources.filter(move |entry| entry.name == resource);
+        entries.flat_map(|entry| entry.ids.iter().map(String::as_str))
     }
 
     /// Returns all devices of DRA drivers, container by container.
     pub fn dynamic(&self) -> impl Iterator<Item = &DynamicDevice> {
-        self.containers
-            .iter()
-            .flat_map(|container| &container.dynamic)
+        self.containers.iter().flat_map(|it| &it.dynamic)
     }
 
     /// Returns all devices of DRA drivers, so that the caller can fill in their identities.
     pub fn dynamic_mut(&mut self) -> impl Iterator<Item = &mut DynamicDevice> {
-        self.containers
-            .iter_mut()
-            .flat_map(|container| &mut container.dynamic)
+        self.containers.iter_mut().flat_map(|it| &mut it.dynamic)
     }
 
     /// Returns whether a resource has devices on this node. `None` if [`Self::on_node`] is `None`.
@@ -190,10 +182,8 @@ impl From<message::ContainerResources> for ContainerDevices {
         let mut resources: Vec<Resource> = Vec::new();
         // Kubelet may return several entries for one resource, for example one for each device.
         for piece in container.devices {
-            match resources
-                .iter_mut()
-                .find(|entry| entry.name == piece.resource_name)
-            {
+            let mut known = resources.iter_mut();
+            match known.find(|entry| entry.name == piece.resource_name) {
                 Some(entry) => entry.ids.extend(piece.device_ids),
                 None => resources.push(Resource {
                     name: piece.resource_name,
@@ -213,16 +203,14 @@ impl From<message::ContainerResources> for ContainerDevices {
 
 fn prepared(claim: message::DynamicResource) -> impl Iterator<Item = DynamicDevice> {
     let name = format!("{}/{}", claim.claim_namespace, claim.claim_name);
-    claim
-        .claim_resources
-        .into_iter()
-        .map(move |device| DynamicDevice {
-            claim: name.clone(),
-            driver: device.driver_name,
-            pool: device.pool_name,
-            device: device.device_name,
-            identity: None,
-        })
+    let devices = claim.claim_resources.into_iter();
+    devices.map(move |device| DynamicDevice {
+        claim: name.clone(),
+        driver: device.driver_name,
+        pool: device.pool_name,
+        device: device.device_name,
+        identity: None,
+    })
 }
 
 #[cfg(test)]

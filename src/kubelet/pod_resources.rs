@@ -112,10 +112,7 @@ impl PodResources {
             Err(error) if error.is_not_offered() => return Ok(None),
             answer => answer?,
         };
-        let names = answer
-            .devices
-            .into_iter()
-            .map(|devices| devices.resource_name);
+        let names = answer.devices.into_iter().map(|it| it.resource_name);
         let names = BTreeSet::from_iter(names);
         Ok(Some(names.into_iter().collect()))
     }

@@ -17,10 +17,8 @@ pub struct Usage {
 
 /// Counts the devices of device plugins, and how many of them kubelet has allocated to containers.
 pub(super) fn count(allocatable: AllocatableResponse, list: ListResponse) -> Vec<Usage> {
-    let containers = list
-        .pod_resources
-        .into_iter()
-        .flat_map(|pod| pod.containers);
+    let pods = list.pod_resources.into_iter();
+    let containers = pods.flat_map(|pod| pod.containers);
     let all = by_resource(allocatable.devices);
     let in_use = by_resource(containers.flat_map(|container| container.devices));
     let usage = all.into_iter().map(|(resource, ids)| Usage {

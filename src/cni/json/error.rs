@@ -1,6 +1,5 @@
 //! Why JSON could not be read.
 
-use std::fmt;
 use std::sync::Arc;
 
 use serde_json::value::RawValue;
@@ -69,7 +68,8 @@ pub enum InvalidValue {
 ///
 /// `Display` shortens the parser's message, because the message quotes the whole refused value. Two
 /// errors are equal if they have the same category and the same position.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Error)]
+#[error("{}", shortened(&.0.to_string(), Self::LONGEST))]
 pub struct ParserError(Arc<serde_json::Error>);
 
 impl JsonError {
@@ -146,11 +146,3 @@ impl PartialEq for ParserError {
 }
 
 impl Eq for ParserError {}
-
-impl fmt::Display for ParserError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&shortened(&self.0.to_string(), Self::LONGEST))
-    }
-}
-
-impl std::error::Error for ParserError {}

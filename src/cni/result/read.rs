@@ -6,7 +6,7 @@ use ipnet::IpNet;
 use serde::{Deserialize, Deserializer};
 
 use super::{CniResult, Dns, Interface, IpConfig, ResultError, Route};
-use crate::cni::json::{JsonError, RawObject};
+use crate::cni::json::{JsonError, RawObject, read};
 use crate::cni::version::Version;
 
 pub(super) fn parse(text: &[u8], config_version: Version) -> Result<CniResult, ResultError> {
@@ -18,12 +18,10 @@ pub(super) fn parse(text: &[u8], config_version: Version) -> Result<CniResult, R
         Some(own) if !own.is_empty() => own.parse()?,
         _ => config_version,
     };
-    let read = if version.has_legacy_result() {
-        legacy
-    } else {
-        modern
-    };
-    Ok(read(&object)?)
+    Ok(match version.has_legacy_result() {
+        true => legacy(&object)?,
+        false => modern(&object)?,
+    })
 }
 
 /// Reads a result of 0.3.0 or later. Accepts the keys of 1.1.0 in all these versions.
@@ -128,10 +126,9 @@ fn required(object: &RawObject, key: &str) -> Result<IpNet, JsonError> {
     let Some(raw) = object.get(key) else {
         return Err(JsonError::missing(key, EXPECTED));
     };
-    object
-        .read::<String>(key)?
-        .and_then(|text| text.parse().ok())
-        .ok_or_else(|| JsonError::key(key, raw.get(), EXPECTED))
+    let text: String = read(key, raw)?;
+    text.parse()
+        .map_err(|_| JsonError::key(key, raw.get(), EXPECTED))
 }
 
 fn address(object: &RawObject, key: &str) -> Result<Option<IpAddr>, JsonError> {

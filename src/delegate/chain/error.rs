@@ -4,8 +4,7 @@ use std::fmt;
 
 use thiserror::Error;
 
-use crate::cni::PluginType;
-use crate::cni::Verb;
+use crate::cni::{PluginType, Verb};
 use crate::delegate::DelegateError;
 use crate::delegate::remedy::remedy;
 

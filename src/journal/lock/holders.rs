@@ -20,10 +20,8 @@ pub(super) fn holds(pid: i32, file: &File, name: &OsStr) -> bool {
     let Ok(held) = file.metadata() else {
         return false;
     };
-    let Ok(descriptors) = fs::read_dir(format!("/proc/{pid}/fd")) else {
-        return false;
-    };
-    descriptors.flatten().any(|entry| {
+    let descriptors = fs::read_dir(format!("/proc/{pid}/fd")).into_iter();
+    descriptors.flatten().flatten().any(|entry| {
         // Compares the name in the link first, so that `stat` runs only for a matching file. A
         // `stat` of a file on a broken file system may hang.
         let has_name = |path: PathBuf| names(&path, name);

@@ -55,15 +55,13 @@ impl List {
         if plugins.is_empty() {
             return Ok(None);
         }
-        let plugins: Result<Vec<RawObject>, CacheError> = plugins
-            .iter()
-            .map(|plugin| {
-                let bytes = decoded(plugin.bytes.as_deref())?;
-                Ok(RawObject::parse_configuration(&bytes)?)
-            })
-            .collect();
+        let plugins = plugins.iter().map(|plugin| {
+            let bytes = decoded(plugin.bytes.as_deref())?;
+            Ok(RawObject::parse_configuration(&bytes)?)
+        });
+        let plugins = plugins.collect::<Result<Vec<_>, CacheError>>()?;
         let list = serde_json::json!({
-            "cniVersion": self.version, "name": self.name, "plugins": plugins?,
+            "cniVersion": self.version, "name": self.name, "plugins": plugins,
         });
         Ok(Some(NetworkConfig::parse(list.to_string().as_bytes())?))
     }
@@ -99,11 +97,10 @@ impl Delegate {
             ("deviceID", None, self.device),
         ];
         for (capability, variable, value) in texts {
-            let Some(value) = value.filter(|value| !value.is_empty()) else {
-                continue;
-            };
-            args.insert(capability, &value)?;
-            extra_args.extend(variable.map(|variable| (variable.to_owned(), value)));
+            if let Some(value) = value.filter(|value| !value.is_empty()) {
+                args.insert(capability, &value)?;
+                extra_args.extend(variable.map(|variable| (variable.to_owned(), value)));
+            }
         }
         if let Some(ips) = self.ips.filter(|ips| !ips.is_empty()) {
             args.insert("ips", &ips)?;

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{CacheError, CachedAttachment, config};
-use crate::cni::{CapabilityArgs, CniResult, InterfaceName, NetworkConfig, RawObject};
+use crate::cni::{CapabilityArgs, CniResult, InterfaceName, RawObject};
 use crate::journal::Key;
 
 /// A file in the cache of libcni.
@@ -56,12 +56,9 @@ impl ResultFile {
         if let Some(given) = &self.capability_args {
             cached.attachment.capability_args = CapabilityArgs::from(given);
         }
-        cached.result = self.result(&cached.attachment.config);
-    }
-
-    fn result(&self, config: &NetworkConfig) -> Option<CniResult> {
-        let raw = self.result.as_ref()?;
-        CniResult::parse(raw.get().as_bytes(), config.version()).ok()
+        let version = cached.attachment.config.version();
+        let parse = |raw: Box<RawValue>| CniResult::parse(raw.get().as_bytes(), version).ok();
+        cached.result = self.result.and_then(parse);
     }
 
     pub(super) fn attachment(self, key: &Key) -> Result<CachedAttachment, CacheError> {

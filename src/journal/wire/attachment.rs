@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 
 use device_info::Guid;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser};
 use serde_json::value::RawValue;
 
 use crate::allocation::AllocatedDevice;
@@ -20,7 +20,7 @@ pub(in crate::journal) struct Attachment {
     is_cluster: bool,
     ifname: InterfaceName,
     network: NetworkName,
-    #[serde(with = "as_written")]
+    #[serde(with = "AsWritten")]
     config: NetworkConfig,
     capability_args: CapabilityArgs,
     cni_args: Option<RawObject>,
@@ -57,23 +57,15 @@ struct Requested {
 }
 
 /// Keeps a configuration byte for byte, including numbers and unknown keys.
-mod as_written {
-    use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser};
-    use serde_json::value::RawValue;
+struct AsWritten;
 
-    use crate::cni::NetworkConfig;
-
-    pub(super) fn serialize<S: Serializer>(
-        config: &NetworkConfig,
-        out: S,
-    ) -> Result<S::Ok, S::Error> {
+impl AsWritten {
+    fn serialize<S: Serializer>(config: &NetworkConfig, out: S) -> Result<S::Ok, S::Error> {
         let raw: &RawValue = serde_json::from_str(config.raw()).map_err(ser::Error::custom)?;
         raw.serialize(out)
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
-        input: D,
-    ) -> Result<NetworkConfig, D::Error> {
+    fn deserialize<'de, D: Deserializer<'de>>(input: D) -> Result<NetworkConfig, D::Error> {
         let raw = Box::<RawValue>::deserialize(input)?;
         NetworkConfig::recorded(raw.get().as_bytes()).map_err(de::Error::custom)
     }

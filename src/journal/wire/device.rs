@@ -16,19 +16,13 @@ pub(in crate::journal) struct Device {
     generation: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     driver: Option<String>,
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        with = "Maybe::<Netdev>"
-    )]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(with = "Maybe::<Netdev>")]
     netdev: Option<NetdevState>,
     #[serde(skip_serializing_if = "Option::is_none")]
     physical: Option<PciAddress>,
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        with = "Maybe::<Function>"
-    )]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(with = "Maybe::<Function>")]
     function: Option<VfState>,
 }
 
@@ -48,11 +42,8 @@ pub(super) struct Function {
     index: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     mac: Option<MacAddr>,
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        with = "Maybe::<Vlan>"
-    )]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(with = "Maybe::<Vlan>")]
     vlan: Option<VfVlan>,
     #[serde(skip_serializing_if = "Option::is_none")]
     spoof_check: Option<bool>,
@@ -60,17 +51,11 @@ pub(super) struct Function {
     trust: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     rss_query: Option<bool>,
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        with = "Maybe::<LinkState>"
-    )]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(with = "Maybe::<LinkState>")]
     link_state: Option<VfLinkState>,
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        with = "Maybe::<Rates>"
-    )]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(with = "Maybe::<Rates>")]
     rates: Option<VfRates>,
     #[serde(skip_serializing_if = "Option::is_none")]
     node_guid: Option<Guid>,

@@ -110,8 +110,8 @@ impl Netlink {
         })
     }
 
-    /// Enlarges the buffer before a request with a long answer. If an answer did not fit into the
-    /// buffer, [`Netlink`] would have to repeat the request.
+    /// Empties the buffer and enlarges it for a long answer. If an answer does not fit into the
+    /// buffer, [`Netlink`] has to repeat the request.
     pub(super) fn reserve(&mut self, octets: usize) {
         self.buffer.clear();
         self.buffer.reserve(octets);
@@ -119,15 +119,12 @@ impl Netlink {
 
     /// Sends a request, calls `read` for each message of the answer, and collects the values that
     /// `read` returns.
-    pub(super) fn ask<M, T>(
+    pub(super) fn ask<M: NetlinkDeserializable<Error = DecodeError>, T>(
         &mut self,
         request: RouteNetlinkMessage,
         kind: Kind,
         read: impl Fn(M) -> Option<T>,
-    ) -> Result<Vec<T>, NetlinkError>
-    where
-        M: NetlinkDeserializable<Error = DecodeError>,
-    {
+    ) -> Result<Vec<T>, NetlinkError> {
         let mut message = NetlinkMessage::from(request);
         for _ in 0..ATTEMPTS {
             self.send(&mut message, kind)?;
@@ -170,14 +167,11 @@ impl Netlink {
 
     /// Reads the answer to the last request. Returns [`None`] if the caller must repeat the
     /// request.
-    fn answer<M, T>(
+    fn answer<M: NetlinkDeserializable<Error = DecodeError>, T>(
         &mut self,
         kind: Kind,
         read: &impl Fn(M) -> Option<T>,
-    ) -> Result<Option<Vec<T>>, NetlinkError>
-    where
-        M: NetlinkDeserializable<Error = DecodeError>,
-    {
+    ) -> Result<Option<Vec<T>>, NetlinkError> {
         let mut answer = Answer::new(kind, read);
         let until = Instant::now() + self.patience;
         loop {
@@ -206,8 +200,7 @@ impl Netlink {
             let received = self.socket.recv(&mut self.buffer, libc::MSG_TRUNC);
             match received.map_err(|error| (error.kind(), error.raw_os_error())) {
                 Ok(length) if length > self.buffer.len() => {
-                    self.buffer.clear();
-                    self.buffer.reserve(length);
+                    self.reserve(length);
                     return Ok(false);
                 }
                 Ok(0) => return Err(NetlinkError::Closed),

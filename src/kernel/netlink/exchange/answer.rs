@@ -70,9 +70,8 @@ pub(super) fn messages(mut piece: &[u8]) -> impl Iterator<Item = Result<&[u8], N
         let length = checked.map(|message| message.length() as usize);
         let whole = length.as_ref().map_or(usize::MAX, |length| *length);
         let message = piece.get(..whole).unwrap_or(piece);
-        piece = piece
-            .get(whole.saturating_add(3) & !3..)
-            .unwrap_or_default();
+        let next = whole.saturating_add(3) & !3;
+        piece = piece.get(next..).unwrap_or_default();
         Some(length.map(|_| message).map_err(NetlinkError::Garbled))
     })
 }

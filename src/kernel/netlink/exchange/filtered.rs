@@ -57,14 +57,11 @@ fn filter_attributes(payload: &[u8], kinds: &[u16]) -> Vec<u8> {
 /// Returns the length and the kind of the first attribute, or [`None`] if the attribute is
 /// incomplete or malformed.
 fn attribute(rest: &[u8]) -> Option<(usize, u16)> {
-    let [a, b, c, d, ..] = *rest else {
-        return None;
-    };
+    let [a, b, c, d] = *rest.first_chunk()?;
     let length = usize::from(u16::from_ne_bytes([a, b]));
     let kind = u16::from_ne_bytes([c, d]) & !FLAGS;
-    (ATTRIBUTE_HEADER..=rest.len())
-        .contains(&length)
-        .then_some((length, kind))
+    let is_complete = (ATTRIBUTE_HEADER..=rest.len()).contains(&length);
+    is_complete.then_some((length, kind))
 }
 
 #[cfg(test)]
