@@ -190,8 +190,7 @@ impl<'a> Context<'a> {
 
     /// The directories in which Jackfield looks for plugins: `binDir`, then those in `CNI_PATH`.
     pub fn search_path(&self) -> Vec<PathBuf> {
-        let bin_dir = self.request.config.bin_dir.clone();
-        let mut dirs = vec![bin_dir];
+        let mut dirs = vec![self.request.config.bin_dir.clone()];
         for dir in self.request.call.path_dirs() {
             if !dirs.contains(&dir) {
                 dirs.push(dir);

@@ -73,10 +73,12 @@ pub fn add(context: &Context<'_>) -> Result<Added, Failure> {
     stopwatch.wrote(&key);
     let taken = reserve::take(context, &header, &header.attachments);
     let baseline = taken.and_then(|()| restore::baseline(context, &header, &header.attachments));
-    let baseline = match baseline {
-        Ok(baseline) => baseline,
-        Err(cause) => return Err(never_begun(context, &header, cause)),
-    };
+    let baseline = baseline.map_err(|cause| {
+        // No delegate was started, so the sandbox needs no record and no devices.
+        let journal = &context.host.journal;
+        journal.give_back(&key, &header.attachments);
+        cause.after_cleanup(journal.forget(&key))
+    })?;
     let mut attaching = Attaching {
         context,
         netns: &netns,
@@ -120,21 +122,10 @@ fn attach_all(attaching: &mut Attaching<'_>, prepared: &Prepared) -> Result<Adde
     let (context, sandbox) = (attaching.context, &attaching.sandbox);
     let mut events = std::mem::take(&mut attaching.events);
     events.push(network_status::added(sandbox, 0));
-    let mut results = default_route::answered(sandbox);
+    let results = default_route::answered(sandbox);
     let status = network_status::publish(context, sandbox, &results, &attaching.shown, events)?;
-    let result = results.first_mut().and_then(Option::take);
-    let result = result.unwrap_or_default();
+    let result = results.into_iter().next().flatten().unwrap_or_default();
     Ok(Added { result, status })
-}
-
-/// Removes the record of a sandbox for which no delegate was started, and releases the devices,
-/// MACs and GUIDs that the sandbox had reserved. Returns `cause`, extended by the journal's error
-/// if the removal fails.
-fn never_begun(context: &Context<'_>, header: &Header, cause: Failure) -> Failure {
-    let journal = &context.host.journal;
-    let key = header.key();
-    journal.give_back(&key, &header.attachments);
-    cause.after_cleanup(journal.forget(&key))
 }
 
 fn open_netns(context: &Context<'_>) -> Result<PodNetns, Failure> {

@@ -2,7 +2,6 @@
 //! Before each attachment and each change of routes, writes a step to the journal.
 
 use std::borrow::Cow;
-use std::net::IpAddr;
 
 use super::delegates::Delegates;
 use super::devices::{functions, hardware::Hardware};
@@ -168,8 +167,7 @@ impl Attaching<'_> {
         let taker =
             kept.position(|(it, progress)| progress.is_owed() && it.default_route.is_some());
         let Some(index) = taker else { return Ok(()) };
-        let gateways = attachments[index].default_route.iter().flatten();
-        let gateways: Vec<IpAddr> = gateways.copied().collect();
+        let gateways = attachments[index].default_route.clone().unwrap_or_default();
         let mut change = self.sandbox.progress[index].routes.clone();
         let added = default_route::added_since(&change, &gateways, self.links)?;
         if added.is_empty() {

@@ -80,9 +80,8 @@ fn weigh(
     asked: Result<(), Failure>,
     proven: Result<Proof, Failure>,
 ) -> Result<(Proof, Option<Event>), Failure> {
-    let refusal = match asked {
-        Ok(()) => return Ok((proven?, None)),
-        Err(refusal) => refusal,
+    let Err(refusal) = asked else {
+        return Ok((proven?, None));
     };
     let is_further = !attachment.is_cluster && !attachment.is_auxiliary;
     let holds = |proof: &Proof| match config.verify {

@@ -178,9 +178,8 @@ pub fn reflected(sandbox: &Sandbox) -> Vec<Option<CniResult>> {
     let taken = |address: IpAddr| takes(gateways, Family::of(address));
     for (index, result) in results.iter_mut().enumerate() {
         let Some(result) = result else { continue };
-        result
-            .routes
-            .retain(|route| !(route.dst.prefix_len() == 0 && taken(route.dst.addr())));
+        let routes = &mut result.routes;
+        routes.retain(|route| !(route.dst.prefix_len() == 0 && taken(route.dst.addr())));
         if index != taker {
             let cleared = result.ips.iter_mut().filter(|ip| taken(ip.address.addr()));
             cleared.for_each(|ip| ip.gateway = None);

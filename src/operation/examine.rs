@@ -12,7 +12,7 @@ use crate::verify::IntendedFunction;
 const AT_ONCE: usize = 8;
 
 /// What Jackfield found out about one network.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Examined {
     /// The name of the network in messages.
     pub label: String,
@@ -62,9 +62,7 @@ fn examine(
     let mut examined = Examined {
         label,
         is_administrators,
-        resource: None,
-        types: Vec::new(),
-        problems: Vec::new(),
+        ..Examined::default()
     };
     let read = found
         .map_err(|error| error.to_string())

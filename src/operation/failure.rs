@@ -212,21 +212,7 @@ impl Failure {
             _ => Err(Failure::Several(causes)),
         }
     }
-}
 
-/// Formats the failure of a clean-up after `first`. A plugin that refuses its configuration on ADD
-/// usually returns the same error on DEL. The text does not repeat that error.
-fn after(first: &Failure, cleanup: &Failure) -> String {
-    match (first, cleanup) {
-        (Failure::Delegate(_, cause), Failure::Owed(debts)) => {
-            let debts = debts.iter().map(|debt| debt.beside(cause));
-            teardown(&debts.collect::<Vec<_>>())
-        }
-        _ => cleanup.to_string(),
-    }
-}
-
-impl Failure {
     /// Formats this failure for a message that already contains `first`. If a plugin returned the
     /// same error as in `first`, the text does not repeat the error.
     fn beside(&self, first: &ChainError) -> String {
@@ -243,6 +229,18 @@ impl Failure {
                 _ => error.to_string(),
             });
         format!("{place}: {}", words.collect::<Vec<_>>().join("; also "))
+    }
+}
+
+/// Formats the failure of a clean-up after `first`. A plugin that refuses its configuration on ADD
+/// usually returns the same error on DEL. The text does not repeat that error.
+fn after(first: &Failure, cleanup: &Failure) -> String {
+    match (first, cleanup) {
+        (Failure::Delegate(_, cause), Failure::Owed(debts)) => {
+            let debts = debts.iter().map(|debt| debt.beside(cause));
+            teardown(&debts.collect::<Vec<_>>())
+        }
+        _ => cleanup.to_string(),
     }
 }
 

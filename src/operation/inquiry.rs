@@ -150,9 +150,7 @@ fn runtime_annotations(context: &Context<'_>) -> Result<Option<BTreeMap<String, 
 
 fn runtime_object(context: &Context<'_>) -> Result<RawObject, Failure> {
     let object = context.request.stdin.read::<RawObject>("runtimeConfig");
-    object
-        .map(Option::unwrap_or_default)
-        .map_err(Failure::RuntimeConfig)
+    Ok(object.map_err(Failure::RuntimeConfig)?.unwrap_or_default())
 }
 
 /// Whether Jackfield can read all networks in the node configuration without asking the cluster.

@@ -68,10 +68,8 @@ pub(super) fn answer(context: &Context<'_>, until: Instant) -> Result<Answer, Cl
 pub(super) fn ask(context: &Context<'_>, until: Instant) -> Result<Answer, ClusterError> {
     let known = question(context);
     let is_needed = known.is_some();
-    let question = Question {
-        differing: context.request.config.dynamic_attachment,
-        ..known.unwrap_or_default()
-    };
+    let mut question = known.unwrap_or_default();
+    question.differing = context.request.config.dynamic_attachment;
     let cluster = context.host.cluster;
     match is_needed {
         true => cluster.ask(&question, until),

@@ -10,7 +10,6 @@ use crate::clock;
 use crate::cluster::{Answer, Catalog, PodAnnotations, PodName, Question};
 use crate::cni::CapabilityArgs;
 use crate::journal::{Header, Key};
-use crate::npwg::NetworksDigest;
 use crate::plan::{Difference, Inputs, Plan, difference, plan};
 
 /// The facts about a pod from the runtime and from the cluster.
@@ -19,7 +18,8 @@ pub(super) struct PodFacts {
     /// The pod, if the runtime names it. The UID comes from the runtime, or otherwise from the
     /// cluster. The UID ensures that a later pod with the same name does not get this pod's status.
     pub(super) pod: Option<PodName>,
-    annotations: PodAnnotations,
+    /// The annotations that select the pod's networks.
+    pub(super) annotations: PodAnnotations,
     /// The answer of the cluster.
     pub(super) answer: Answer,
     catalog: Catalog,
@@ -84,11 +84,6 @@ impl PodFacts {
             let answer = context.host.cluster.ask(question.as_ref()?, until).ok()?;
             answer.kubelet
         })
-    }
-
-    /// The digest of the annotation that selects the pod's networks.
-    pub(super) fn digest(&self) -> NetworksDigest {
-        self.annotations.digest()
     }
 
     /// The plan for the sandbox `key`.

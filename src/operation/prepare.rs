@@ -18,7 +18,7 @@ use crate::delegate::Binaries;
 use crate::diagnostic::SharedError;
 use crate::journal::{Header, Key};
 use crate::npwg::NetworksDigest;
-use crate::plan::{Attachment, Difference, Plan, PlanError, PlanWarning, Reason};
+use crate::plan::{Attachment, Plan, PlanError, PlanWarning, Reason};
 use crate::verify::IntendedFunction;
 
 /// A plan with the programs of its plugins.
@@ -120,11 +120,7 @@ pub(super) fn change(context: &Context<'_>, header: &Header) -> Result<Change, F
     let allocation = facts.allocation(context, None);
     let since = clock::now();
     let difference = facts.difference(context, header, &allocation);
-    let Difference {
-        removed,
-        kept: matched,
-        plan,
-    } = difference;
+    let (removed, plan) = (difference.removed, difference.plan);
     let recorded = header.attachments.iter().enumerate();
     let kept = recorded.filter(|(index, _)| !removed.contains(index));
     let kept: Vec<Attachment> = kept.map(|(_, attachment)| attachment.clone()).collect();
@@ -132,7 +128,7 @@ pub(super) fn change(context: &Context<'_>, header: &Header) -> Result<Change, F
     context.host.stopwatch.spent(Phase::Plan, since);
     Ok(Change {
         removed,
-        kept: matched,
+        kept: difference.kept,
         prepared,
     })
 }
@@ -164,8 +160,7 @@ fn check_functions(plan: &mut Plan) {
 /// device.
 fn inspect_devices(context: &Context<'_>, key: &Key, pod: Option<&PodName>, plan: &mut Plan) {
     let config = &context.request.config;
-    let devices = plan.attachments.iter();
-    let devices = devices.filter_map(|it| it.device.as_ref()?.pci());
+    let devices = plan.attachments.iter().filter_map(Attachment::pci);
     let devices: Vec<PciAddress> = devices.collect();
     let claim = Claimant {
         journal: &context.host.journal,
@@ -205,38 +200,41 @@ impl Prepared {
         let of_plan = plan.remarks.iter().map(ToString::to_string);
         let of_devices = allocation.remarks.iter().map(ToString::to_string);
         let ignored = plan.warnings.iter().filter_map(PlanWarning::ignored);
-        let mut prepared = Prepared {
+        let mut problems = plan.problems;
+        let attachments = find_programs(context, plan.attachments, &mut problems);
+        let first = problems.first().and_then(|problem| problem.place.as_ref());
+        Prepared {
             pod: facts.pod.clone(),
-            networks: facts.digest(),
-            attachments: Vec::new(),
+            networks: facts.annotations.digest(),
+            attachments,
             events: plan.warnings.iter().map(PlanWarning::event).collect(),
             remarks: of_plan.chain(of_devices).collect(),
             ignored: ignored.collect(),
-            problems: plan.problems,
-            is_first_known: true,
-        };
-        prepared.find_programs(context, plan.attachments);
-        let first = prepared.problems.first();
-        let place = first.and_then(|problem| problem.place.as_ref());
-        prepared.is_first_known = place.is_none_or(|place| facts.answer.knows(&place.label));
-        prepared
+            is_first_known: first.is_none_or(|place| facts.answer.knows(&place.label)),
+            problems,
+        }
     }
 
     /// Returns the attachments in the order in which the ADD attaches them.
     pub fn attachments(&self) -> impl Iterator<Item = &Attachment> {
         self.attachments.iter().map(|(attachment, _)| attachment)
     }
+}
 
-    /// Finds the programs of all plugins, including IPAM plugins, and adds a problem for each
-    /// missing program.
-    fn find_programs(&mut self, context: &Context<'_>, attachments: Vec<Attachment>) {
-        let dirs = context.search_path();
-        for attachment in attachments {
-            let (binaries, missing) = networks::programs(context, &dirs, &attachment.config);
-            let missing = missing.into_iter().map(SharedError::new);
-            let problems = missing.map(|error| attachment.problem(Reason::Network(error)));
-            self.problems.extend(problems);
-            self.attachments.push((attachment, binaries));
-        }
+/// Finds the programs of all plugins, including IPAM plugins. Returns each attachment with its
+/// programs, and adds a problem to `problems` for each missing program.
+fn find_programs(
+    context: &Context<'_>,
+    attachments: Vec<Attachment>,
+    problems: &mut Vec<PlanError>,
+) -> Vec<(Attachment, Binaries)> {
+    let dirs = context.search_path();
+    let mut with_programs = Vec::with_capacity(attachments.len());
+    for attachment in attachments {
+        let (binaries, missing) = networks::programs(context, &dirs, &attachment.config);
+        let missing = missing.into_iter().map(SharedError::new);
+        problems.extend(missing.map(|error| attachment.problem(Reason::Network(error))));
+        with_programs.push((attachment, binaries));
     }
+    with_programs
 }

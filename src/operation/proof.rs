@@ -198,8 +198,5 @@ fn lost_others(
 
 /// Whether an interface in the result has a `socketPath` (CNI 1.1.0 §5).
 fn has_socket(result: Option<&CniResult>) -> bool {
-    result.is_some_and(|result| {
-        let mut interfaces = result.interfaces.iter();
-        interfaces.any(|interface| interface.socket_path.is_some())
-    })
+    result.is_some_and(|result| result.interfaces.iter().any(|it| it.socket_path.is_some()))
 }

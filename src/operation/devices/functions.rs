@@ -45,8 +45,7 @@ pub(in crate::operation) fn prove<'a>(
         return Ok(Vec::new());
     }
     let addresses: Vec<PciAddress> = set.iter().map(|(_, address, _)| *address).collect();
-    let mut links = (context.host.devices)(None)?;
-    let states = hardware.states(&addresses, links.as_mut())?;
+    let states = hardware.states(&addresses, (context.host.devices)(None)?.as_mut())?;
     let mut warnings = Vec::new();
     for (attachment, address, set) in set {
         let device = address.to_string();

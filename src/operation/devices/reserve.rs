@@ -144,10 +144,9 @@ fn earlier_holder(
     Ok(holder.filter(|holder| {
         let hardware = Hardware::of(&context.request.config);
         let all: Vec<&Attachment> = holder.header.attachments.iter().collect();
-        let mut places = (0..).zip(all.iter().copied());
-        places.any(|(index, other)| {
-            let earlier = all.get(..index).unwrap_or_default();
-            Exclusive::of(other).contains(&unnamed) && hardware.segment(other, earlier) == *segment
+        all.iter().enumerate().any(|(index, other)| {
+            let is_on = || hardware.segment(other, &all[..index]) == *segment;
+            Exclusive::of(other).contains(&unnamed) && is_on()
         })
     }))
 }

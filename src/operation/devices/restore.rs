@@ -18,7 +18,7 @@ mod rebind;
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use device_info::PciAddress;
 
@@ -65,8 +65,7 @@ pub(in crate::operation) fn baseline(
     let hardware = Hardware::of(&context.request.config);
     let mut states = States::default();
     if !addresses.is_empty() {
-        let mut links = (context.host.devices)(None)?;
-        states = hardware.states(&addresses, links.as_mut())?;
+        states = hardware.states(&addresses, (context.host.devices)(None)?.as_mut())?;
         again::settle(context, header, &mut states.devices)?;
     }
     for error in states.unreadable.values() {
@@ -97,11 +96,8 @@ pub(in crate::operation) fn restore(
     let free = free.filter(|(index, _)| is_free(*index));
     let free: Vec<PciAddress> = free.filter_map(|(_, it)| it.pci()).collect();
     let mut before = Vec::new();
-    for state in sandbox
-        .baseline
-        .iter()
-        .filter(|it| free.contains(&it.device))
-    {
+    let baseline = sandbox.baseline.iter();
+    for state in baseline.filter(|it| free.contains(&it.device)) {
         match journal.has(&key, &Exclusive::Device(state.device)) {
             Ok(true) => before.push(state),
             Ok(false) => {}
@@ -165,7 +161,12 @@ impl<'a> Restoring<'a> {
         let mut links = (self.context.host.devices)(None)?;
         let owed = self.bring_home();
         let until = self.context.deadline.min(clock::now() + PATIENCE);
-        let mut now = self.settled(links.as_mut(), until)?;
+        // The kernel may still be moving the interfaces back from deleted namespaces.
+        while clock::now() < until && self.before.iter().any(|it| self.hardware.is_away(it)) {
+            clock::sleep(PAUSE);
+        }
+        let addresses: Vec<PciAddress> = self.before.iter().map(|it| it.device).collect();
+        let mut now = self.hardware.states(&addresses, links.as_mut())?;
         let mut refused: Vec<Refused<'a>> = Vec::new();
         let mut rounds = 0;
         loop {
@@ -196,22 +197,8 @@ impl<'a> Restoring<'a> {
             }
             // Read the state even after a refusal, because a refused repair may have changed
             // something.
-            now = self.read(links.as_mut())?;
+            now = self.hardware.states(&addresses, links.as_mut())?;
         }
-    }
-
-    fn read(&self, links: &mut dyn DeviceLinks) -> Result<States, KernelError> {
-        let addresses: Vec<PciAddress> = self.before.iter().map(|it| it.device).collect();
-        self.hardware.states(&addresses, links)
-    }
-
-    /// Waits for the kernel to move the interfaces back from deleted namespaces. Reads the devices
-    /// as soon as the interfaces are back, at the latest at the time `until`.
-    fn settled(&self, links: &mut dyn DeviceLinks, until: Instant) -> Result<States, KernelError> {
-        while clock::now() < until && self.before.iter().any(|it| self.hardware.is_away(it)) {
-            clock::sleep(PAUSE);
-        }
-        self.read(links)
     }
 
     fn compare(&self, now: &States) -> Vec<(&'a DeviceState, Comparison)> {

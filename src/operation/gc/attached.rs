@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use crate::cni::{ContainerId, InterfaceName, NetworkName, ValidAttachment};
 use crate::journal::{Journal, Key, MultusCache, Sandbox};
+use crate::plan::Attachment;
 
 /// Live attachments by network name. Networks with the same CNI name share one list.
 #[derive(Debug, Default)]
@@ -20,11 +21,7 @@ impl LiveAttachments {
         self.containers.insert(container.clone());
         for (attachment, progress) in sandbox.header.attachments.iter().zip(&sandbox.progress) {
             if !progress.detached {
-                let valid = ValidAttachment {
-                    container_id: container.clone(),
-                    ifname: attachment.ifname.clone(),
-                };
-                self.add(attachment.network.clone(), valid);
+                self.add(container, attachment);
             }
         }
     }
@@ -48,12 +45,8 @@ impl LiveAttachments {
             if !cached.damage.is_empty() {
                 self.damaged.push(container.clone());
             }
-            for one in cached.attachments {
-                let valid = ValidAttachment {
-                    container_id: container.clone(),
-                    ifname: one.attachment.ifname,
-                };
-                self.add(one.attachment.network, valid);
+            for one in &cached.attachments {
+                self.add(&container, &one.attachment);
             }
             self.containers.insert(container);
         }
@@ -73,7 +66,12 @@ impl LiveAttachments {
         valid.into_iter().flatten().cloned().collect()
     }
 
-    fn add(&mut self, network: NetworkName, valid: ValidAttachment) {
-        self.by_network.entry(network).or_default().insert(valid);
+    fn add(&mut self, container: &ContainerId, attachment: &Attachment) {
+        let network = attachment.network.clone();
+        let valid = self.by_network.entry(network).or_default();
+        valid.insert(ValidAttachment {
+            container_id: container.clone(),
+            ifname: attachment.ifname.clone(),
+        });
     }
 }

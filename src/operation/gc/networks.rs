@@ -60,10 +60,8 @@ impl Networks {
 
     fn add(&mut self, network: KnownNetwork) {
         let text = network.config.raw().trim();
-        if !self
-            .seen
-            .insert(self.hashes.hash_one((&network.name, text)))
-        {
+        let hash = self.hashes.hash_one((&network.name, text));
+        if !self.seen.insert(hash) {
             return;
         }
         let bytes = self.bytes.saturating_add(text.len());

@@ -28,14 +28,11 @@ pub(super) fn check(kept: &[Attachment], plan: &mut Plan) {
     for (index, attachment) in plan.attachments.iter().enumerate() {
         let shares_address = |other: &&Attachment| {
             let is_on_segment = attachment.segment.is_some() && other.segment == attachment.segment;
+            let has_mac = |mac| other.macs().any(|it| it == mac);
+            let has_guid = |guid| other.guids().any(|it| it == guid);
             is_on_segment
                 && other.label != attachment.label
-                && (attachment
-                    .macs()
-                    .any(|mac| other.macs().any(|it| it == mac))
-                    || attachment
-                        .guids()
-                        .any(|guid| other.guids().any(|it| it == guid)))
+                && (attachment.macs().any(has_mac) || attachment.guids().any(has_guid))
         };
         let mut earlier = kept.iter().chain(&plan.attachments[..index]);
         let other = earlier.find(shares_address);

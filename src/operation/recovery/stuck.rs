@@ -94,13 +94,8 @@ fn with_current_configuration(
     pod: Option<&PodName>,
 ) -> Option<Attachment> {
     let until = clock::now() + ANSWERS_WITHIN;
-    if context.left() < ANSWERS_WITHIN
-        || context
-            .host
-            .cluster
-            .ready(&Question::default(), until)
-            .is_err()
-    {
+    let cluster = context.host.cluster;
+    if context.left() < ANSWERS_WITHIN || cluster.ready(&Question::default(), until).is_err() {
         return None;
     }
     let network = networks::find(context, attachment, pod, until)?;
@@ -114,9 +109,7 @@ fn with_current_configuration(
     })
 }
 
-fn plugins(
-    config: &NetworkConfig,
-) -> impl Iterator<Item = (&PluginType, Option<&PluginType>)> + '_ {
+fn plugins(config: &NetworkConfig) -> impl Iterator<Item = (&PluginType, Option<&PluginType>)> {
     let plugins = config.plugins().iter();
     plugins.map(|plugin| (plugin.plugin_type(), plugin.ipam_type()))
 }

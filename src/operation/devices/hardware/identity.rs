@@ -26,10 +26,8 @@ impl Hardware<'_> {
             let kind = at.kind.as_deref().unwrap_or_default();
             let Some(lower) = at.lower.filter(|_| STACKED.contains(&kind)) else {
                 let is_software = !kind.is_empty() && !STACKED.contains(&kind);
-                return is_software
-                    .then(|| format!("none (a link of kind {kind})"))
-                    .into_iter()
-                    .collect();
+                let description = is_software.then(|| format!("none (a link of kind {kind})"));
+                return description.into_iter().collect();
             };
             if at.lower_netns.is_some() && host.is_none() {
                 host = Netlink::here().ok();
@@ -51,11 +49,8 @@ impl Hardware<'_> {
         let mut names = vec![name.to_owned()];
         // A subfunction is not the same device as its parent PCI function.
         let pci = identity.pci.filter(|_| identity.auxiliary.is_none());
-        for more in identity
-            .vdpa
-            .into_iter()
-            .chain(pci.map(|pci| pci.to_string()))
-        {
+        let pci = pci.map(|pci| pci.to_string());
+        for more in identity.vdpa.into_iter().chain(pci) {
             if !names.contains(&more) {
                 names.push(more);
             }

@@ -86,10 +86,8 @@ impl Hardware<'_> {
         let Some((files, name)) = file_of(attachment).map_err(failed)? else {
             return Ok(());
         };
-        let info = match &attachment.device {
-            None => Ok(None),
-            Some(device) => self.for_plugins(device),
-        };
+        let device = attachment.device.as_ref();
+        let info = device.map_or(Ok(None), |device| self.for_plugins(device));
         let info = info.map_err(|reason| attachment.problem(reason))?;
         match info {
             Some(info) => files.write_cni(&name, &info),

@@ -94,15 +94,13 @@ impl Hardware<'_> {
             let Some(driver) = driver else { continue };
             let is_idle = drives_user_space(&driver) || driver == "pci-stub";
             if !is_idle {
-                let problem = DeviceProblem::GroupInUse(device.clone(), member(), driver);
-                return Some(problem);
+                return Some(DeviceProblem::GroupInUse(device.clone(), member(), driver));
             }
             let what = Exclusive::Device(address);
             if let Ok(Some(holder)) = claim.journal.other_holder(claim.key, &what) {
                 let holder = holder.header.named_for(claim.pod);
                 let holder = holder.unwrap_or_else(|| "a pod of another namespace".to_owned());
-                let problem = DeviceProblem::GroupHeld(device.clone(), member(), holder);
-                return Some(problem);
+                return Some(DeviceProblem::GroupHeld(device.clone(), member(), holder));
             }
         }
         None

@@ -31,10 +31,9 @@ impl Hardware<'_> {
             }
             Uplink::InPod { name, vlan } => {
                 let place = earlier.iter().position(|other| other.ifname == name);
-                let below = place.and_then(|place| Some((earlier.get(place)?, place)));
-                below.map_or_else(own, |(below, place)| {
-                    let earlier = earlier.get(..place).unwrap_or_default();
-                    self.segment(below, earlier).in_vlan(vlan)
+                place.map_or_else(own, |place| {
+                    let below = self.segment(earlier[place], &earlier[..place]);
+                    below.in_vlan(vlan)
                 })
             }
             Uplink::Device(id) => self.of_device(&id),

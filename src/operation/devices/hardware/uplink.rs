@@ -76,14 +76,19 @@ impl<'a> HostLinks<'a> {
 /// Finds the uplinks of the host. Returns each with a description of what it carries.
 fn uplinks(links: &mut dyn DeviceLinks) -> Result<Vec<(Link, String)>, KernelError> {
     let all = links.device_links()?;
-    let by_index: HashMap<u32, &Link> = all.iter().map(|link| (link.index, link)).collect();
-    let mut members: HashMap<u32, Vec<u32>> = HashMap::new();
-    let mut ports = Vec::new();
+    let mut by_index: HashMap<u32, &Link> = all.iter().map(|link| (link.index, link)).collect();
+    // In Open vSwitch, the ports of all bridges have one common master (`ovs-system`). The kernel
+    // does not show which ports a bridge has, so treat the ports as members of every bridge, and
+    // keep them under the key `None`.
+    let key = |master: &Link| {
+        let is_switch = master.kind.as_deref() == Some(OPENVSWITCH);
+        (!is_switch).then_some(master.index)
+    };
+    let mut members: HashMap<Option<u32>, Vec<u32>> = HashMap::new();
     for link in &all {
-        let Some(master) = link.master else { continue };
-        members.entry(master).or_default().push(link.index);
-        let kind = by_index.get(&master).and_then(|link| link.kind.as_deref());
-        ports.extend((kind == Some(OPENVSWITCH)).then_some(link.index));
+        if let Some(master) = link.master.and_then(|master| by_index.get(&master)) {
+            members.entry(key(master)).or_default().push(link.index);
+        }
     }
     let mut queue = VecDeque::new();
     for name in links.uplinks()? {
@@ -99,8 +104,7 @@ fn uplinks(links: &mut dyn DeviceLinks) -> Result<Vec<(Link, String)>, KernelErr
     }
     let mut carried: BTreeMap<u32, (Link, String)> = BTreeMap::new();
     while let Some((index, what)) = queue.pop_front() {
-        let link = by_index.get(&index).copied();
-        let Some(link) = link.filter(|_| !carried.contains_key(&index)) else {
+        let Some(link) = by_index.remove(&index) else {
             continue;
         };
         let kind = link.kind.as_deref().unwrap_or_default();
@@ -108,12 +112,7 @@ fn uplinks(links: &mut dyn DeviceLinks) -> Result<Vec<(Link, String)>, KernelErr
         let lower = link.lower.filter(|_| is_below);
         let mut below: Vec<u32> = lower.into_iter().collect();
         if MASTERS.contains(&kind) {
-            below.extend(members.remove(&index).unwrap_or_default());
-        }
-        if kind == OPENVSWITCH {
-            // In Open vSwitch, the ports of all bridges have one common master (`ovs-system`). The
-            // kernel does not show which ports this bridge has, so take the ports of all bridges.
-            below.append(&mut ports);
+            below.extend(members.remove(&key(link)).unwrap_or_default());
         }
         queue.extend(below.into_iter().map(|below| (below, what.clone())));
         carried.insert(index, (link.clone(), what));

@@ -68,18 +68,15 @@ impl Restoring<'_> {
         if place.is_right()? {
             return Ok(());
         }
-        let trust = vf.and_then(|vf| vf.trust);
-        let has_mac = vf.is_some_and(|vf| vf.mac.is_some());
         // A driver that refuses one workaround may accept the next.
-        if let Some(trust) = trust
+        if let Some(trust) = vf.and_then(|vf| vf.trust)
             && place.trusted(trust).is_ok()
             && place.is_right()?
         {
             return Ok(());
         }
-        if has_mac {
-            let ways = [Place::without_administrators, Place::by_administrator];
-            for way in ways {
+        if vf.is_some_and(|vf| vf.mac.is_some()) {
+            for way in [Place::without_administrators, Place::by_administrator] {
                 if way(&mut place).is_ok() && place.is_right()? {
                     return Ok(());
                 }

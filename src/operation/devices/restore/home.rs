@@ -24,12 +24,9 @@ impl Restoring<'_> {
         };
         let mut owed = Vec::new();
         for before in &self.before {
-            let Some(netdev) = &before.netdev else {
-                continue;
-            };
-            if !self.hardware.is_away(before) {
-                continue;
-            }
+            let netdev = before.netdev.as_ref();
+            let away = netdev.filter(|_| self.hardware.is_away(before));
+            let Some(netdev) = away else { continue };
             let address = before.device.to_string();
             let found = links.device_links().unwrap_or_default().into_iter();
             let mut own = found.filter(|link| link.parent_name.as_ref() == Some(&address));

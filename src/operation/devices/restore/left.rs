@@ -4,13 +4,18 @@
 
 use std::sync::Arc;
 
-use nix::libc;
+use nix::libc::{EAGAIN, EBUSY, EINTR, EIO, ENETDOWN, ENOBUFS, ENODEV, ENOMEM, ETIMEDOUT};
 
 use super::{RestoreError, failure};
 use crate::baseline::{Comparison, DeviceState, PodIdentity, Repair};
 use crate::kernel::{KernelError, NetlinkError};
 use crate::operation::devices::hardware::States;
 use crate::operation::{Context, Failure, Note};
+
+/// The error numbers after which a retry of a repair may succeed.
+const PASSING: [i32; 9] = [
+    EBUSY, EAGAIN, EINTR, ENOMEM, ENOBUFS, EIO, ETIMEDOUT, ENETDOWN, ENODEV,
+];
 
 /// The differences that remain after all repairs.
 pub(super) struct Left<'a> {
@@ -110,10 +115,8 @@ impl<'a> Left<'a> {
 
     /// Adds a note for each line in `wrong` about `device`. Returns these lines.
     pub(super) fn note_causes(&self, context: &Context<'_>, device: &DeviceState) -> Vec<String> {
-        let wrong = self
-            .wrong
-            .iter()
-            .filter(|(of, _)| of.device == device.device);
+        let wrong = self.wrong.iter();
+        let wrong = wrong.filter(|(of, _)| of.device == device.device);
         let causes: Vec<String> = wrong.map(|(_, line)| line.clone()).collect();
         for line in &causes {
             context.note(Note::Device(format!("{device}: {line}")));
@@ -160,20 +163,9 @@ fn may_work_later(cause: &KernelError) -> bool {
         KernelError::Request {
             source: NetlinkError::Refused { source, .. },
             ..
-        } => matches!(
-            source.raw_os_error(),
-            Some(
-                libc::EBUSY
-                    | libc::EAGAIN
-                    | libc::EINTR
-                    | libc::ENOMEM
-                    | libc::ENOBUFS
-                    | libc::EIO
-                    | libc::ETIMEDOUT
-                    | libc::ENETDOWN
-                    | libc::ENODEV
-            )
-        ),
+        } => source
+            .raw_os_error()
+            .is_some_and(|number| PASSING.contains(&number)),
         _ => true,
     }
 }
