@@ -140,7 +140,7 @@ pub fn compare(before: &DeviceState, now: &DeviceState) -> Comparison {
 
 fn compare_interfaces(before: &DeviceState, now: &DeviceState, comparison: &mut Comparison) {
     let rebind = || {
-        let guid = before.netdev.as_ref()?.port_guid()?;
+        let guid = port_guid(&before.netdev.as_ref()?.address)?;
         let driver = before.driver.clone()?;
         Some(Repair::Rebind { driver, guid })
     };
@@ -159,7 +159,7 @@ fn compare_interfaces(before: &DeviceState, now: &DeviceState, comparison: &mut 
     }
     match (&before.netdev, &now.netdev) {
         (Some(then), Some(is)) => {
-            if then.port_guid() != is.port_guid() {
+            if port_guid(&then.address) != port_guid(&is.address) {
                 comparison.repairs.extend(rebind());
             }
             let changes = netdev_changes(then, is).map(Repair::Netdev);
@@ -188,7 +188,7 @@ impl DeviceState {
     /// interface has no port GUID or the port GUID is zero.
     #[must_use]
     pub fn own_guid(&self, setting: VfSetting) -> Option<VfSetting> {
-        let own = self.netdev.as_ref()?.port_guid();
+        let own = port_guid(&self.netdev.as_ref()?.address);
         let own = own.filter(|own| !own.is_zero())?;
         match setting {
             VfSetting::NodeGuid(none) if none.is_zero() => Some(VfSetting::NodeGuid(own)),
@@ -198,14 +198,7 @@ impl DeviceState {
     }
 }
 
-impl NetdevState {
-    /// Returns the port GUID if this is an IPoIB interface.
-    fn port_guid(&self) -> Option<Guid> {
-        port_guid(&self.address)
-    }
-}
-
-/// Returns the port GUID of an IPoIB address.
+/// Returns the port GUID of an IPoIB address. Returns [`None`] for any other address.
 pub fn port_guid(address: &[u8]) -> Option<Guid> {
     let octets: [u8; 20] = address.try_into().ok()?;
     Some(IpoibAddr::from(octets).port_guid())
@@ -223,7 +216,7 @@ impl Repair {
     pub fn identity(&self, before: &DeviceState, now: &DeviceState) -> Option<PodIdentity> {
         let netdev = before.netdev.as_ref();
         let is_own_mac = |mac: &[u8]| netdev.is_some_and(|netdev| netdev.address == mac);
-        let own_guid = netdev.and_then(NetdevState::port_guid);
+        let own_guid = netdev.and_then(|netdev| port_guid(&netdev.address));
         let is_foreign = |guid: Guid| !guid.is_zero() && own_guid != Some(guid);
         let function = now.function.as_ref();
         let (is_kept, identity) = match self {
@@ -282,12 +275,10 @@ impl fmt::Display for DeviceState {
     /// Formats the name of the device for messages.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "device {}", self.device)?;
-        match (&self.function, self.physical) {
-            (Some(function), Some(physical)) => {
-                write!(f, " (VF {} of {physical})", function.index)
-            }
-            _ => Ok(()),
+        if let (Some(function), Some(physical)) = (&self.function, self.physical) {
+            write!(f, " (VF {} of {physical})", function.index)?;
         }
+        Ok(())
     }
 }
 

@@ -239,10 +239,8 @@ fn add(context: &Context<'_>) -> Result<String, Failure> {
 /// contains the newest version instead.
 fn supported_versions() -> String {
     let mut stdin = Vec::new();
-    let _ = io::stdin()
-        .lock()
-        .take(request::stdin::MAX_STDIN)
-        .read_to_end(&mut stdin);
+    let mut input = io::stdin().lock().take(request::stdin::MAX_STDIN);
+    let _ = input.read_to_end(&mut stdin);
     let version = RawObject::parse(&stdin)
         .ok()
         .and_then(|conf| conf.read::<String>("cniVersion").ok().flatten())
@@ -257,26 +255,22 @@ fn supported_versions() -> String {
 /// the answer.
 fn panic_as_json() {
     std::panic::set_hook(Box::new(|panic| {
-        let log_defect = || {
-            if let Some((log, call)) = LOG.get() {
-                log.write(Level::Panic, || format!("{call}: defect: {panic}"));
-            }
+        let status = if let Some(succeeded) = ANSWERED.get() {
+            let line = format!("jackfield: defect after the answer: {panic}; report it");
+            console::say(&line);
+            i32::from(!succeeded)
+        } else {
+            let message =
+                format!("defect in jackfield: {panic}; report it and send DEL to clean up");
+            let _ = console::write(&cni::Error::new(999, message).to_json(Version::LATEST));
+            1
         };
-        if let Some(succeeded) = ANSWERED.get() {
-            console::say(&format!(
-                "jackfield: defect after the answer: {panic}; report it"
-            ));
-            log_defect();
-            #[allow(clippy::exit, reason = "the answer must keep its exit status")]
-            std::process::exit(i32::from(!succeeded));
+        if let Some((log, call)) = LOG.get() {
+            log.write(Level::Panic, || format!("{call}: defect: {panic}"));
         }
-        let message = format!("defect in jackfield: {panic}; report it and send DEL to clean up");
-        let _ = console::write(&cni::Error::new(999, message).to_json(Version::LATEST));
-        log_defect();
-        #[allow(
-            clippy::exit,
-            reason = "nothing may write to stdout after the document"
-        )]
-        std::process::exit(1);
+        // Exit here, so that nothing writes to stdout after the document, and so that the answer
+        // keeps its exit status.
+        #[allow(clippy::exit, reason = "a panic must not change the answer")]
+        std::process::exit(status);
     }));
 }

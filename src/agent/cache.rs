@@ -113,11 +113,7 @@ impl<T: Cacheable> ObjectCache<T> {
 
     /// Returns all objects in the cache by name.
     pub(super) fn entries(&self) -> BTreeMap<ObjectRef, Rc<T>> {
-        let held = self.held.borrow();
-        let entries = held.objects.iter();
-        entries
-            .map(|(name, object)| (name.clone(), Rc::clone(object)))
-            .collect()
+        self.held.borrow().objects.clone().into_iter().collect()
     }
 
     /// Returns the number of objects in the cache.

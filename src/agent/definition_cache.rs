@@ -120,10 +120,8 @@ impl DefinitionCache {
     /// during the whole read and reported no change of the definition.
     pub(super) fn read(&self, object: &ObjectRef, reading: &Reading) {
         let mut readings = self.readings.borrow_mut();
-        if !readings
-            .get(object)
-            .is_some_and(|current| Rc::ptr_eq(current, reading))
-        {
+        let current = readings.get(object);
+        if !current.is_some_and(|current| Rc::ptr_eq(current, reading)) {
             return;
         }
         readings.remove(object);
@@ -151,12 +149,8 @@ impl DefinitionCache {
     /// agent may read a changed definition before the watch reports the change.
     fn changed(&self, object: &ObjectRef, version: &str) {
         self.readings.borrow_mut().remove(object);
-        let is_known = self
-            .entries
-            .borrow()
-            .get(object)
-            .is_some_and(|entry| entry.version == version);
-        if !is_known {
+        let has_version = |entry: &Entry| entry.version == version;
+        if !self.entries.borrow().get(object).is_some_and(has_version) {
             self.forget(object);
         }
     }

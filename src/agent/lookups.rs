@@ -62,11 +62,10 @@ impl<'a, 's> QuestionLookups<'a, 's> {
     fn takes_room_for(&self, definition: &Definition) -> bool {
         let length = definition.config.as_ref().map_or(0, String::len);
         let size = u32::try_from(length / 1024 + 1).unwrap_or(u32::MAX);
-        let Ok(permit) = self.knowledge.room.try_acquire_many(size) else {
-            return false;
-        };
-        self.taken.borrow_mut().push(permit);
-        true
+        let permit = self.knowledge.room.try_acquire_many(size);
+        let has_room = permit.is_ok();
+        self.taken.borrow_mut().extend(permit);
+        has_room
     }
 
     /// Sends a definition from the cache in a separate message. Waits for a permit of `copies`, but

@@ -72,8 +72,8 @@ impl NodeEvents {
                 Err(error) if error.is_general() => {
                     warn!("cannot create an event about the node; the agent retries: {error}");
                     knowledge.renew_after(&error).await;
-                    let least = error.retry_after().unwrap_or_default();
-                    tokio::time::sleep(pause.lengthen(LONGEST_PAUSE, least)).await;
+                    let length = pause.lengthen(LONGEST_PAUSE, error.retry_after());
+                    tokio::time::sleep(length).await;
                     continue;
                 }
                 // Drop the event, because the API server would refuse a retry too.
@@ -81,14 +81,8 @@ impl NodeEvents {
                 Ok(()) => {}
             }
             pause.clear();
-            self.created(&event);
-        }
-    }
-
-    fn created(&self, event: &Event) {
-        let mut waiting = self.waiting.borrow_mut();
-        if waiting.front().is_some_and(|(first, _)| first == event) {
-            waiting.pop_front();
+            let mut waiting = self.waiting.borrow_mut();
+            waiting.pop_front_if(|(first, _)| *first == event);
         }
     }
 }

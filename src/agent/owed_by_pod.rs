@@ -103,34 +103,31 @@ impl OwedByPod {
         let files_read = self.files_read.take();
         for name in names.difference(&files_read) {
             yield_now().await;
-            match self.owed.read(name) {
-                Ok(Some(write)) => {
-                    let mut pods = self.pods.borrow_mut();
-                    let files = pods.entry(write.publication.pod().clone()).or_default();
-                    files.insert((write.is_of_this_boot(), write.file));
-                }
-                // The file is gone, or a different release wrote it.
-                Ok(None) => {}
-                Err(cause) => self.put_aside(name, &cause),
+            if let Some(write) = self.load(name) {
+                let mut pods = self.pods.borrow_mut();
+                let files = pods.entry(write.publication.pod().clone()).or_default();
+                files.insert((write.is_of_this_boot(), write.file));
             }
         }
         *self.files_read.borrow_mut() = names;
         Ok(())
     }
 
-    fn put_aside(&self, name: &str, cause: &io::Error) {
+    /// Reads a file. Returns `None` if the file is gone or a different release wrote it. A file can
+    /// be gone because a plugin merged its publication into a newer file, or because the DEL of a
+    /// static pod removed it. Renames a file that cannot be read, and returns `None`.
+    fn load(&self, name: &str) -> Option<OwedWrite> {
+        let cause = match self.owed.read(name) {
+            Ok(write) => return write,
+            Err(cause) => cause,
+        };
         let path = self.owed.dir().join(name).display().to_string();
-        match self.owed.put_aside(name) {
-            Ok(aside) => warn!(
-                "cannot read owed write {path}: {cause}; the agent renamed it to {}",
-                aside.display()
-            ),
-            Err(error) => {
-                warn!(
-                    "cannot read owed write {path}: {cause}; the agent cannot rename it: {error}"
-                );
-            }
-        }
+        let renamed = match self.owed.put_aside(name) {
+            Ok(aside) => format!("the agent renamed it to {}", aside.display()),
+            Err(error) => format!("the agent cannot rename it: {error}"),
+        };
+        warn!("cannot read owed write {path}: {cause}; {renamed}");
+        None
     }
 
     fn drop_file(&self, pod: &PodName, file: &Order) {
@@ -165,19 +162,9 @@ impl OwedByPod {
         let mut newest: Option<(Publication, String)> = None;
         for (_, name) in order.iter().rev() {
             yield_now().await;
-            let write = match in_memory.filter(|write| write.file == *name) {
-                Some(write) => Ok(Some(write.clone())),
-                None => self.owed.read(name),
-            };
-            let write = match write {
-                Ok(Some(write)) => write,
-                // A plugin has merged the file's publication into a newer file, or the DEL of a
-                // static pod has removed the file.
-                Ok(None) => continue,
-                Err(cause) => {
-                    self.put_aside(name, &cause);
-                    continue;
-                }
+            let kept = in_memory.filter(|write| write.file == *name).cloned();
+            let Some(write) = kept.or_else(|| self.load(name)) else {
+                continue;
             };
             let period = write.period();
             newest = Some(match newest {

@@ -47,21 +47,21 @@ impl Pause {
     }
 
     /// Begins the next pause and returns its length. If the previous pause has ended, the new pause
-    /// is twice as long, up to `longest`. The pause lasts at least `least`, the time that the API
+    /// is twice as long, up to `longest`. The pause lasts at least `asked`, the time that the API
     /// server asks for. Adds a random time of up to a quarter of the pause, so that nodes that lose
     /// the API server together do not all retry together.
-    pub(super) fn lengthen(&self, longest: Duration, least: Duration) -> Duration {
+    pub(super) fn lengthen(&self, longest: Duration, asked: Option<Duration>) -> Duration {
         let pause = match self.state.get() {
             None => FIRST,
             Some((_, pause)) if self.is_on() => pause,
             Some((_, pause)) => pause.saturating_mul(2).min(longest),
         };
         let scatter = RandomState::new().hash_one(()) as u8;
-        let shortest = pause.max(least);
+        let shortest = pause.max(asked.unwrap_or_default());
         let whole = shortest + shortest.mul_f32(f32::from(scatter) / 1024.0);
         let until = Instant::now() + whole;
         self.state.set(Some((until, pause)));
-        self.asked_until.set((!least.is_zero()).then_some(until));
+        self.asked_until.set(asked.map(|_| until));
         whole
     }
 }
@@ -76,19 +76,20 @@ mod tests {
     fn a_failure_after_a_pause_doubles_the_pause_up_to_a_limit() {
         let pause = Pause::default();
         assert!(!pause.is_on() && !pause.is_set());
-        let first = pause.lengthen(LONGEST, Duration::ZERO);
+        let first = pause.lengthen(LONGEST, None);
         assert!(first >= FIRST && first <= FIRST * 5 / 4, "{first:?}");
-        assert!(pause.lengthen(LONGEST, Duration::ZERO) < FIRST * 2);
+        assert!(pause.lengthen(LONGEST, None) < FIRST * 2);
         for _ in 0..20 {
             let (_, base) = pause.state.get().unwrap();
             pause
                 .state
                 .set(Some((Instant::now() - Duration::from_secs(1), base)));
-            pause.lengthen(LONGEST, Duration::ZERO);
+            pause.lengthen(LONGEST, None);
         }
         assert!(pause.left() <= LONGEST * 5 / 4);
         let least = Duration::from_secs(600);
-        let scattered: Vec<Duration> = (0..20).map(|_| pause.lengthen(LONGEST, least)).collect();
+        let scattered = (0..20).map(|_| pause.lengthen(LONGEST, Some(least)));
+        let scattered: Vec<Duration> = scattered.collect();
         assert!(
             scattered
                 .iter()
@@ -105,11 +106,11 @@ mod tests {
     #[test]
     fn a_pause_that_the_api_server_asks_for_is_not_cut_short() {
         let pause = Pause::default();
-        pause.lengthen(LONGEST, Duration::ZERO);
+        pause.lengthen(LONGEST, None);
         assert!(pause.cut_short() && !pause.is_on());
-        pause.lengthen(LONGEST, LONGEST);
+        pause.lengthen(LONGEST, Some(LONGEST));
         assert!(!pause.cut_short() && pause.is_on());
-        pause.lengthen(LONGEST, Duration::ZERO);
+        pause.lengthen(LONGEST, None);
         assert!(pause.cut_short() && !pause.is_on());
     }
 }

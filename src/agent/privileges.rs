@@ -1,7 +1,8 @@
 //! Gives up the agent's capabilities. The agent runs as root only because root owns the files that
 //! the agent uses.
 
-use caps::{CapSet, Capability};
+use caps::CapSet::{Ambient, Bounding, Effective, Inheritable, Permitted};
+use caps::Capability;
 
 use super::PrivilegeError;
 
@@ -20,21 +21,15 @@ pub(super) fn give_up() -> Result<(), PrivilegeError> {
     nix::sys::prctl::set_no_new_privs()?;
     // Only a process with CAP_SETPCAP may shrink the bounding set. Without CAP_SETPCAP, the set can
     // stay, because `no_new_privs` keeps the process from gaining the capabilities in the set.
-    if caps::has_cap(None, CapSet::Effective, Capability::CAP_SETPCAP).unwrap_or(false) {
-        let bounding = caps::read(None, CapSet::Bounding)?;
-        for capability in bounding {
-            caps::drop(None, CapSet::Bounding, capability)?;
+    if caps::has_cap(None, Effective, Capability::CAP_SETPCAP).unwrap_or(false) {
+        for capability in caps::read(None, Bounding)? {
+            caps::drop(None, Bounding, capability)?;
         }
     }
-    for set in [
-        CapSet::Ambient,
-        CapSet::Inheritable,
-        CapSet::Effective,
-        CapSet::Permitted,
-    ] {
+    for set in [Ambient, Inheritable, Effective, Permitted] {
         caps::clear(None, set)?;
     }
-    for set in [CapSet::Effective, CapSet::Permitted] {
+    for set in [Effective, Permitted] {
         let left = caps::read(None, set)?;
         if !left.is_empty() {
             return Err(PrivilegeError::Left(left));
@@ -52,8 +47,7 @@ mod tests {
         let left = std::thread::spawn(|| {
             give_up().unwrap();
             give_up().unwrap();
-            [CapSet::Effective, CapSet::Permitted, CapSet::Inheritable]
-                .map(|set| caps::read(None, set).unwrap().len())
+            [Effective, Permitted, Inheritable].map(|set| caps::read(None, set).unwrap().len())
         });
         assert_eq!(left.join().unwrap(), [0, 0, 0]);
     }

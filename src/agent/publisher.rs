@@ -131,12 +131,10 @@ impl Publisher {
             }
             Err(error) => {
                 self.knowledge.renew_after(&error).await;
-                let pause = match &error {
-                    error if !error.is_general() => self.pause(&pod, LONGEST_POD_PAUSE),
-                    error => {
-                        let least = error.retry_after().unwrap_or_default();
-                        self.away.lengthen(LONGEST_PAUSE, least)
-                    }
+                let pause = if error.is_general() {
+                    self.away.lengthen(LONGEST_PAUSE, error.retry_after())
+                } else {
+                    self.pause(&pod, LONGEST_POD_PAUSE)
                 };
                 return self.still_owed(&pod, pause, &error);
             }
@@ -174,7 +172,7 @@ impl Publisher {
     fn pause(&self, pod: &PodName, longest: Duration) -> Duration {
         let mut refused = self.refused.borrow_mut();
         let pause = refused.entry(pod.clone()).or_default();
-        pause.lengthen(longest, Duration::ZERO)
+        pause.lengthen(longest, None)
     }
 
     fn still_owed(&self, pod: &PodName, pause: Duration, cause: &dyn Display) {

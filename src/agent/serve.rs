@@ -94,10 +94,8 @@ impl PluginService {
                     "refused a connection: only root may use the socket"
                 );
                 self.knowledge.metrics.refused.inc();
-                let refusal = FromAgent::Refused(
-                    "only root may use the socket; run the plugin as root".into(),
-                );
-                send(&mut stream, &refusal).await;
+                let refusal = "only root may use the socket; run the plugin as root";
+                send(&mut stream, &FromAgent::Refused(refusal.into())).await;
                 return;
             }
             Err(error) => {
@@ -217,9 +215,8 @@ impl PluginService {
         let node = Some(self.knowledge.node.as_str());
         let errand = QuestionLookups::new(&self.knowledge, question.parts.then_some(&mut *stream));
         let answered = answer(&errand, node, question).await;
-        self.knowledge
-            .metrics
-            .answered(answered.is_ok(), began.elapsed());
+        let took = began.elapsed();
+        self.knowledge.metrics.answered(answered.is_ok(), took);
         let reply = match answered {
             Ok(mut answer) => {
                 if question.differing {
@@ -303,8 +300,6 @@ pub(super) async fn send(stream: &mut UnixStream, message: &FromAgent) -> bool {
 
 /// Sends the bytes of a message and returns whether the agent could send them within [`ARRIVAL`].
 pub(super) async fn send_frame(stream: &mut UnixStream, frame: &[u8]) -> bool {
-    matches!(
-        tokio::time::timeout(ARRIVAL, stream.write_all(frame)).await,
-        Ok(Ok(()))
-    )
+    let sent = tokio::time::timeout(ARRIVAL, stream.write_all(frame)).await;
+    matches!(sent, Ok(Ok(())))
 }

@@ -96,14 +96,8 @@ pub(super) async fn slices(knowledge: Rc<Knowledge>) {
 
 /// Watches the definitions and never returns.
 pub(super) async fn definitions(knowledge: Rc<Knowledge>) {
-    let definitions = &knowledge.cache.definitions;
-    watch(
-        &knowledge,
-        "definition",
-        &Objects::definitions(),
-        definitions,
-    )
-    .await;
+    let (objects, cache) = (Objects::definitions(), &knowledge.cache.definitions);
+    watch(&knowledge, "definition", &objects, cache).await;
 }
 
 /// Watches `objects` and never returns.
@@ -161,8 +155,7 @@ async fn watch(
                 LONGEST_PAUSE
             }
         };
-        let least = error.retry_after().unwrap_or_default();
-        tokio::time::sleep(pause.lengthen(longest, least)).await;
+        tokio::time::sleep(pause.lengthen(longest, error.retry_after())).await;
         knowledge.renew_after(&error).await;
     }
 }

@@ -54,5 +54,5 @@ pub(super) fn agent(args: &AgentArgs) -> Result<(), CommandError> {
         log: args.log,
         spread: Duration::from_secs(args.spread.into()),
     };
-    agent::run(options).map_err(|error| CommandError::Agent(Box::new(error)))
+    Ok(agent::run(options)?)
 }

@@ -41,8 +41,7 @@ pub(super) fn request(
     combine: impl Fn(Call, RawObject) -> Result<Request, RequestError>,
 ) -> Result<Request, CommandError> {
     let cni_path = ("CNI_PATH", node.cni_path.as_str());
-    let call = Call::of(&[variables, &[cni_path]].concat());
-    let call = call.map_err(|cause| CommandError::Call(Box::new(cause.into())))?;
+    let call = Call::of(&[variables, &[cni_path]].concat()).map_err(RequestError::from)?;
     let request = combine(call, conf)
         .map_err(|cause| CommandError::Conf(node.conf.clone(), Box::new(cause)))?;
     request.config.warnings.iter().for_each(|line| note(line));

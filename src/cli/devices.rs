@@ -41,11 +41,11 @@ enum Form {
 
 /// The JSON document: the hardware, and the pods that use it.
 #[derive(Debug, Serialize)]
-struct DevicesDocument<'a> {
+struct DevicesDocument {
     #[serde(flatten)]
-    inventory: &'a Inventory,
+    inventory: Inventory,
     #[serde(flatten)]
-    usage: &'a Usage,
+    usage: Usage,
 }
 
 pub(super) fn devices(args: &DevicesArgs) -> Result<(), CommandError> {
@@ -62,13 +62,7 @@ pub(super) fn devices(args: &DevicesArgs) -> Result<(), CommandError> {
     let usage = usage(&inventory, &Journal::new(&args.journal_dir));
     match args.output {
         Form::Table => print(for_people(&inventory, &usage)),
-        Form::Json => {
-            let document = DevicesDocument {
-                inventory: &inventory,
-                usage: &usage,
-            };
-            print_json(&serde_json::json!(document))
-        }
+        Form::Json => print_json(&serde_json::json!(DevicesDocument { inventory, usage })),
         Form::Svg => print_document(&picture::picture(&host_name(), &inventory, &usage)),
     }
 }

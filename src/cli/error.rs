@@ -37,7 +37,7 @@ pub(super) enum CommandError {
     Conf(PathBuf, #[source] Box<RequestError>),
     /// The arguments or stdin do not make a valid call.
     #[error(transparent)]
-    Call(Box<RequestError>),
+    Call(#[from] RequestError),
     /// The journal has no attached sandbox of the pod that `--pod` names.
     #[error(
         "--pod {0}: Jackfield has no record of an attached sandbox of this pod; name a running pod \
@@ -46,10 +46,10 @@ pub(super) enum CommandError {
     NotAttached(ObjectRef),
     /// A CNI verb, or another operation such as `explain`, failed.
     #[error("{}", .0.in_full())]
-    Verb(#[source] Box<Failure>),
+    Verb(#[from] Failure),
     /// `install` or `uninstall` failed.
-    #[error("{}", line(.0.as_ref()))]
-    Setup(Box<SetupError>),
+    #[error("{}", line(.0))]
+    Setup(#[from] SetupError),
     /// A signal ended `install` before the cluster network had a configuration.
     #[error(
         "install: a signal ended the wait for the cluster network's configuration; this run installed nothing"
@@ -66,19 +66,7 @@ pub(super) enum CommandError {
     NodeName(String),
     /// The agent failed.
     #[error("agent: {0}")]
-    Agent(#[source] Box<AgentError>),
-}
-
-impl From<Failure> for CommandError {
-    fn from(failure: Failure) -> Self {
-        CommandError::Verb(Box::new(failure))
-    }
-}
-
-impl From<SetupError> for CommandError {
-    fn from(error: SetupError) -> Self {
-        CommandError::Setup(Box::new(error))
-    }
+    Agent(#[from] AgentError),
 }
 
 /// Why the value of an argument is invalid.

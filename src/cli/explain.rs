@@ -54,29 +54,23 @@ pub(super) fn explain(args: &PodArgs) -> Result<(), CommandError> {
 
 fn for_people(prepared: &Prepared, proves: bool) -> Vec<String> {
     let mut out = Vec::new();
-    for (number, (attachment, binaries)) in prepared.attachments.iter().enumerate() {
+    for (number, (attachment, binaries)) in (1..).zip(&prepared.attachments) {
+        let (ifname, label) = (&attachment.ifname, &attachment.label);
         let mark = match attachment {
             it if it.is_cluster => ", the cluster network",
             it if it.is_auxiliary => ", the auxiliary chain: makes no interface",
             _ => "",
         };
-        out.push(format!(
-            "{}. {} ◀ {}{mark}",
-            number + 1,
-            attachment.ifname,
-            attachment.label
-        ));
+        out.push(format!("{number}. {ifname} ◀ {label}{mark}"));
         let mut fact = |kind: &str, text: String| out.push(format!("     {kind:<7} {text}"));
         for binary in binaries.found() {
             fact("run", binary.path().display().to_string());
         }
         if let Some(device) = &attachment.device {
+            let (id, resource) = (&device.id, &device.resource);
             let origin = device.origin.map(|origin| format!(", from {origin}"));
             let origin = origin.unwrap_or_default();
-            fact(
-                "device",
-                format!("{} of {}{origin}", device.id, device.resource),
-            );
+            fact("device", format!("{id} of {resource}{origin}"));
         }
         for (name, value) in attachment.capability_args.iter() {
             fact("pass", format!("{name} = {}", value.get()));

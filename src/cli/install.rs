@@ -168,7 +168,6 @@ pub(super) fn install(args: &InstallArgs) -> Result<(), CommandError> {
 pub(super) fn uninstall(args: &UninstallArgs) -> Result<(), CommandError> {
     let paths = args.paths.paths(None);
     let cni_path = programs(&paths, args.cni_path.as_ref());
-    Ok(uninstall::uninstall(
-        &paths, &cni_path, args.force, &report,
-    )?)
+    uninstall::uninstall(&paths, &cni_path, args.force, &report)?;
+    Ok(())
 }

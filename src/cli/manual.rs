@@ -16,12 +16,9 @@ pub(super) fn man(mut command: Command) -> Result<(), CommandError> {
     command.build();
     let mut page = Vec::new();
     let render = |page: &mut Vec<u8>| -> std::io::Result<()> {
-        let whole = clap_mangen::Man::new(command.clone());
-        whole.render(page)?;
-        for one in command
-            .get_subcommands()
-            .filter(|one| one.get_name() != "help")
-        {
+        clap_mangen::Man::new(command.clone()).render(page)?;
+        let commands = command.get_subcommands();
+        for one in commands.filter(|one| one.get_name() != "help") {
             let man = clap_mangen::Man::new(one.clone());
             man.render_name_section(page)?;
             man.render_synopsis_section(page)?;

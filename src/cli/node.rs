@@ -10,9 +10,8 @@ use crate::request::Request;
 
 /// Parses the `CONTAINER_ID:IFNAME` of an attachment to keep.
 pub(super) fn kept_attachment(text: &str) -> Result<ValidAttachment, ArgumentError> {
-    let (container, ifname) = text
-        .rsplit_once(':')
-        .ok_or(ArgumentError::AttachmentSyntax)?;
+    let parts = text.rsplit_once(':');
+    let (container, ifname) = parts.ok_or(ArgumentError::AttachmentSyntax)?;
     Ok(ValidAttachment {
         container_id: container.parse()?,
         ifname: ifname.parse()?,
@@ -32,11 +31,10 @@ pub(super) fn gc(node: &NodeArgs, keep: &[ValidAttachment]) -> Result<(), Comman
     let collected = call::run(&request, request.config.deadlines.gc, operation::gc::gc)?;
     let detached = collected.sandboxes.iter();
     print(detached.map(|key| format!("detached {}:{}", key.container, key.ifname)))?;
-    for (network, attached) in &collected.networks {
-        print([format!(
-            "ran GC for network {network}; attachments that remain: {attached}"
-        )])?;
-    }
+    let ran = collected.networks.iter().map(|(network, attached)| {
+        format!("ran GC for network {network}; attachments that remain: {attached}")
+    });
+    print(ran)?;
     if collected.sandboxes.is_empty() && collected.networks.is_empty() {
         print(["collected nothing"])?;
     }

@@ -94,8 +94,7 @@ pub(super) fn run(
     let Some(header) = journal.header(key) else {
         return Ok(Changed::default());
     };
-    let request = change::request(&header, cni_path, conf);
-    let request = request.map_err(|cause| CommandError::Call(Box::new(cause)))?;
+    let request = change::request(&header, cni_path, conf)?;
     let outcome = with_host(&request.config, |host| {
         let context = Context::new(host, &request, request.config.deadlines.add);
         let outcome = act(&context);

@@ -31,8 +31,7 @@ impl WorkerArgs {
 
 pub(super) fn retry(args: &WorkerArgs) -> Result<(), CommandError> {
     let key = args.key();
-    let request = read_conf().and_then(|conf| request(&key, conf));
-    let request = request.map_err(|cause| CommandError::Call(Box::new(cause)))?;
+    let request = request(&key, read_conf()?)?;
     let (container, ifname) = (&key.container, &key.ifname);
     let place = format!("retry of container {container}, interface {ifname}");
     let warn = |line: &str| request.config.log.warn(&place, line);
@@ -47,20 +46,17 @@ pub(super) fn retry(args: &WorkerArgs) -> Result<(), CommandError> {
 }
 
 pub(super) fn change(args: &WorkerArgs) -> Result<(), CommandError> {
-    let invalid = |cause| CommandError::Call(Box::new(cause));
-    let conf = read_conf().map_err(invalid)?;
-    let config = NodeConfig::parse(&conf).map_err(|cause| invalid(cause.into()))?;
+    let conf = read_conf()?;
+    let config = NodeConfig::parse(&conf).map_err(RequestError::from)?;
     let journal = Journal::new(&config.journal_dir);
     let path = std::env::var("CNI_PATH").unwrap_or_default();
-    let place = format!(
-        "change of container {}, interface {}",
-        args.container, args.ifname
-    );
+    let WorkerArgs { container, ifname } = args;
+    let place = format!("change of container {container}, interface {ifname}");
     let warn = |line: &str| config.log.warn(&place, line);
     let act = operation::change::change;
     let changed = reconcile::run(&journal, &args.key(), &path, conf, act, &warn);
     // No process reads the exit code or stderr of this process, so also log the failure.
-    changed.inspect_err(|failure| config.log.warn(&place, &failure.to_string()))?;
+    changed.inspect_err(|failure| warn(&failure.to_string()))?;
     Ok(())
 }
 

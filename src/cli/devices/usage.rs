@@ -35,9 +35,7 @@ impl From<DeviceUser> for User {
     fn from(user: DeviceUser) -> Self {
         User {
             device: user.device.id,
-            pod: user
-                .pod
-                .map(|pod| format!("{}/{}", pod.namespace, pod.name)),
+            pod: user.pod.map(|pod| pod.to_string()),
             container: user.container.to_string(),
             network: user.network,
             interface: user.interface.to_string(),

@@ -64,10 +64,11 @@ pub(super) fn groups<'a>(inventory: &Inventory, usage: &'a Usage) -> Vec<Group<'
     let vdpa = vdpa.filter(|entry| entry.pci_address.is_none());
     let vdpa = vdpa.map(|entry| {
         let driver = entry.driver.map(|driver| driver.to_string());
-        let driven = driver.as_ref().map(|_| DriverKind::Vdpa);
         let facts = [entry.path.clone(), driver];
         Device {
-            driven: driven.unwrap_or(DriverKind::Nothing),
+            driven: entry
+                .driver
+                .map_or(DriverKind::Nothing, |_| DriverKind::Vdpa),
             ..Device::named(&entry.name, facts, usage)
         }
     });
@@ -96,10 +97,8 @@ pub(super) fn summary(inventory: &Inventory, usage: &Usage) -> String {
         ("orphans", usage.orphans.len()),
     ];
     let counted = counted.into_iter().filter(|(_, count)| *count > 0);
-    let counted: Vec<String> = counted
-        .map(|(what, count)| format!("{what}: {count}"))
-        .collect();
-    match counted.as_slice() {
+    let counted = counted.map(|(what, count)| format!("{what}: {count}"));
+    match counted.collect::<Vec<_>>().as_slice() {
         [] => "nothing found".to_owned(),
         counted => counted.join(", "),
     }
@@ -119,9 +118,8 @@ impl<'a> Group<'a> {
             ..Device::of_function(&vf.function, vf.representor.as_ref(), usage)
         });
         let devices: Vec<Device<'a>> = vfs.collect();
-        let in_pods = devices
-            .iter()
-            .filter(|device| matches!(device.owner, Owner::Pod(_)));
+        let is_in_pod = |device: &&Device<'_>| matches!(device.owner, Owner::Pod(_));
+        let in_pods = devices.iter().filter(is_in_pod);
         let mut heading = vec![
             numa_node(&pf.function),
             format!("{} of {} VFs", pf.vfs.len(), pf.total_vfs),
