@@ -24,8 +24,7 @@ pub use node_config::{
 pub use policy::{Policy, Rule, RuleName};
 pub use stdin::{StdinError, read_stdin};
 
-use crate::cni;
-use crate::cni::RawObject;
+use crate::cni::{self, RawObject};
 
 /// One call of the runtime, parsed and checked.
 #[derive(Debug)]

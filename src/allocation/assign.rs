@@ -37,12 +37,11 @@ pub fn assign(
             Ok(Some(device))
         }));
     }
-    let given = wishes.iter().zip(named).map(|(wish, named)| match named {
-        Some(named) => named,
-        None => match wish.resource {
-            Some(resource) => next(allocation, resource, wishes, &mut taken),
-            None => Ok(None),
-        },
+    let given = wishes.iter().zip(named);
+    let given = given.map(|(wish, named)| match (named, wish.resource) {
+        (Some(named), _) => named,
+        (None, Some(resource)) => next(allocation, resource, wishes, &mut taken),
+        (None, None) => Ok(None),
     });
     given.collect()
 }
@@ -66,13 +65,8 @@ fn owned(
     resource: Option<&str>,
     id: &str,
 ) -> Result<AllocatedDevice, AssignError> {
-    let of_resource = |name: &str| resource.is_none_or(|resource| resource == name);
-    let supplies = || {
-        allocation
-            .supplies
-            .iter()
-            .filter(|(name, _)| of_resource(name))
-    };
+    let is_meant = |(name, _): &(&String, &Supply)| resource.is_none_or(|it| it == *name);
+    let supplies = || allocation.supplies.iter().filter(is_meant);
     let mut own = Vec::new();
     for (name, supply) in supplies() {
         if let Supply::Devices { ids, origin } = supply {

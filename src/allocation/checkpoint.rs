@@ -67,11 +67,8 @@ impl Checkpoint {
 
     pub(super) fn parse(bytes: &[u8]) -> Result<Checkpoint, CheckpointCause> {
         let File { data } = serde_json::from_slice(bytes)?;
-        let is_of_kubelet = match (&data.pod_device_entries, &data.registered_devices) {
-            (Some(_), Some(_)) | (Some(Some(_)), None) | (None, Some(Some(_))) => true,
-            (None | Some(None), None | Some(None)) => false,
-        };
-        if !is_of_kubelet {
+        let keys = (&data.pod_device_entries, &data.registered_devices);
+        if let (None, None | Some(None)) | (Some(None), None) = keys {
             return Err(CheckpointCause::NoEntries);
         }
         let registered = data.registered_devices.flatten().unwrap_or_default();
@@ -96,13 +93,10 @@ impl Checkpoint {
             let mut ids: Vec<&String> = entry.ids.iter().collect();
             ids.sort_by(|left, right| numeric(left, right));
             let all = devices.entry(entry.resource_name.clone()).or_default();
-            for id in ids {
-                // Skip a device that is already in the list. kubelet reuses an init container's
-                // devices for later containers.
-                if listed.insert((&entry.resource_name, id)) {
-                    all.push(id.clone());
-                }
-            }
+            // Skip a device that is already in the list. kubelet reuses an init container's devices
+            // for later containers.
+            ids.retain(|id| listed.insert((&entry.resource_name, id)));
+            all.extend(ids.into_iter().cloned());
         }
         devices
     }
@@ -110,10 +104,8 @@ impl Checkpoint {
     /// The UIDs of the pods that have the device `id`.
     pub fn holders(&self, id: &str) -> impl Iterator<Item = &str> {
         let has = move |entry: &&Entry| entry.ids.iter().any(|own| super::same(own, id));
-        self.entries
-            .iter()
-            .filter(has)
-            .map(|entry| entry.pod.as_str())
+        let holding = self.entries.iter().filter(has);
+        holding.map(|entry| entry.pod.as_str())
     }
 
     /// Whether a device plugin has registered a resource, or kubelet has allocated devices of it.

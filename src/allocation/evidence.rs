@@ -49,6 +49,10 @@ impl Verdict {
         }
     }
 
+    fn devices(ids: Vec<String>, origin: Origin) -> Verdict {
+        Verdict::certain(Supply::Devices { ids, origin })
+    }
+
     /// The devices are unknown, and waiting cannot change that.
     fn never(cause: UnknownCause) -> Verdict {
         Verdict::certain(Supply::Unknown(Box::new(cause)))
@@ -104,7 +108,7 @@ impl<'a> Evidence<'a> {
                 self.origin(resource, of_plugins)
             };
             let ids = of_plugins.iter().cloned().chain(of_claims).collect();
-            return Verdict::certain(Supply::Devices { ids, origin });
+            return Verdict::devices(ids, origin);
         }
         // Whether kubelet answered every request and knows the pod, but lists no device of the
         // resource for the pod.
@@ -118,10 +122,7 @@ impl<'a> Evidence<'a> {
         };
         let requested = self.index.requested(resource);
         if !of_plugins.is_empty() && of_plugins.len() as u64 >= requested {
-            return Verdict::certain(Supply::Devices {
-                ids: of_plugins.to_vec(),
-                origin: self.origin(resource, of_plugins),
-            });
+            return Verdict::devices(of_plugins.to_vec(), self.origin(resource, of_plugins));
         }
         let is_device = checkpoint.is_registered(resource)
             || !self.index.of_plugins(resource).is_empty()
@@ -139,10 +140,7 @@ impl<'a> Evidence<'a> {
             return Verdict::never(UnknownCause::NoUid);
         }
         if requested == 0 {
-            return Verdict::certain(Supply::Devices {
-                ids: Vec::new(),
-                origin: Origin::Checkpoint,
-            });
+            return Verdict::devices(Vec::new(), Origin::Checkpoint);
         }
         let missing = self.missing(resource, requested, of_plugins.len(), checkpoint);
         Verdict::not_yet(missing)

@@ -108,7 +108,7 @@ pub(super) const PARSERS: &[(&str, &str, Door)] = &[
     ("src/npwg/status.rs", "null_is_default", By("network-status")),
     ("src/npwg/status/merge.rs", "merge_status", By("network-status")),
     ("src/operation/devices/hardware/uplink/named.rs", "read", No("it reads from a parsed NetworkConfig, which the `network-config` target reaches")),
-    ("src/plan/attachment.rs", "in_cni_args", By("plan")),
+    ("src/plan/attachment.rs", "with_cni_args", By("plan")),
     ("src/plan/network.rs", "read_selected", By("plan")),
     ("src/plan/restrictions.rs", "check_plugins", By("plan")),
     ("src/plan/restrictions/denied_keys.rs", "first_below", By("plan")),

@@ -45,10 +45,8 @@ impl ObjectRef {
     ///
     /// [`ObjectRefError`] when a part is not a valid name.
     pub fn with_default_namespace(text: &str, namespace: &str) -> Result<Self, ObjectRefError> {
-        match text.split_once('/') {
-            Some((namespace, name)) => Self::new(namespace, name),
-            None => Self::new(namespace, text),
-        }
+        let (namespace, name) = text.split_once('/').unwrap_or((namespace, text));
+        Self::new(namespace, name)
     }
 
     /// The namespace.
@@ -72,13 +70,9 @@ impl FromStr for ObjectRef {
     type Err = ObjectRefError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text.split_once('/') {
-            Some((namespace, name)) => Self::new(namespace, name),
-            None => Err(ObjectRefError::new(
-                "the namespace and name of an object",
-                text,
-            )),
-        }
+        let invalid = || ObjectRefError::new("the namespace and name of an object", text);
+        let (namespace, name) = text.split_once('/').ok_or_else(invalid)?;
+        Self::new(namespace, name)
     }
 }
 
@@ -108,13 +102,9 @@ pub(crate) fn is_subdomain(text: &str) -> bool {
 }
 
 fn is_unit(text: &str) -> bool {
-    let bytes = text.as_bytes();
-    let ends = |byte: Option<&u8>| byte.is_some_and(|byte| *byte != b'-');
-    ends(bytes.first())
-        && ends(bytes.last())
-        && bytes
-            .iter()
-            .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || *byte == b'-')
+    let is_valid = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    let has_valid_ends = !text.starts_with('-') && !text.ends_with('-');
+    !text.is_empty() && has_valid_ends && text.bytes().all(is_valid)
 }
 
 /// A text that cannot name an object.

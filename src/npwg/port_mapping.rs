@@ -61,10 +61,15 @@ impl PortMapping {
         Ok(Self {
             host_port: port("hostPort")?,
             container_port: port("containerPort")?,
-            protocol: protocol.map_or(Ok(Protocol::Tcp), |text| {
-                Protocol::named(&text)
-                    .ok_or_else(|| invalid("protocol", &text, "expected TCP, UDP or SCTP"))
-            })?,
+            protocol: match protocol {
+                None => Protocol::Tcp,
+                Some(text) if text.eq_ignore_ascii_case("tcp") => Protocol::Tcp,
+                Some(text) if text.eq_ignore_ascii_case("udp") => Protocol::Udp,
+                Some(text) if text.eq_ignore_ascii_case("sctp") => Protocol::Sctp,
+                Some(text) => {
+                    return Err(invalid("protocol", &text, "expected TCP, UDP or SCTP"));
+                }
+            },
             host_ip: host_ip
                 .map(|text| {
                     let expected = "expected an IPv4 or IPv6 address";
@@ -72,14 +77,6 @@ impl PortMapping {
                 })
                 .transpose()?,
         })
-    }
-}
-
-impl Protocol {
-    fn named(text: &str) -> Option<Self> {
-        [("tcp", Self::Tcp), ("udp", Self::Udp), ("sctp", Self::Sctp)]
-            .into_iter()
-            .find_map(|(name, protocol)| text.eq_ignore_ascii_case(name).then_some(protocol))
     }
 }
 

@@ -4,6 +4,7 @@ use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
 
+use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -32,8 +33,8 @@ impl RequestedIp {
     }
 }
 
-impl From<ipnet::IpNet> for RequestedIp {
-    fn from(net: ipnet::IpNet) -> Self {
+impl From<IpNet> for RequestedIp {
+    fn from(net: IpNet) -> Self {
         Self {
             addr: net.addr(),
             prefix: Some(net.prefix_len()),
@@ -59,22 +60,13 @@ impl FromStr for RequestedIp {
 }
 
 fn parse(text: &str) -> Option<RequestedIp> {
-    let (addr, prefix) = match text.split_once('/') {
-        Some((addr, prefix)) => (addr, Some(prefix)),
-        None => (text, None),
+    let Some((addr, length)) = text.split_once('/') else {
+        let addr = text.parse().ok()?;
+        return Some(RequestedIp { addr, prefix: None });
     };
-    let addr: IpAddr = addr.parse().ok()?;
-    let longest = if addr.is_ipv4() { 32 } else { 128 };
+    let net = IpNet::new(addr.parse().ok()?, length.parse().ok()?).ok()?;
     // The parser of `u8` alone would accept "+8" and "008".
-    let length = |text: &str| {
-        let length: Option<u8> = text.parse().ok();
-        length.filter(|length| length.to_string() == text && *length <= longest)
-    };
-    let prefix = match prefix {
-        Some(prefix) => Some(length(prefix)?),
-        None => None,
-    };
-    Some(RequestedIp { addr, prefix })
+    (net.prefix_len().to_string() == length).then(|| net.into())
 }
 
 impl TryFrom<String> for RequestedIp {

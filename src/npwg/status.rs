@@ -49,11 +49,9 @@ pub struct StatusEntry {
     pub device_info: Option<Value>,
     /// `io.jackfield.attached`: the other entries of the same sandbox. Only the first entry has
     /// this key.
-    #[serde(rename = "io.jackfield.attached", default)]
-    #[serde(
-        deserialize_with = "null_is_default",
-        skip_serializing_if = "Vec::is_empty"
-    )]
+    #[serde(rename = "io.jackfield.attached")]
+    #[serde(default, deserialize_with = "null_is_default")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub attached: Vec<String>,
 }
 
@@ -96,9 +94,9 @@ impl StatusEntry {
     pub fn from_result(source: StatusSource<'_>) -> Self {
         let nothing = CniResult::default();
         let result = source.result.unwrap_or(&nothing);
-        let sandbox = result.sandbox_interface();
+        let (index, sandbox) = result.sandbox_interface().unzip();
         let interface = match sandbox {
-            Some((_, interface)) => Some(interface.name.clone()),
+            Some(interface) => Some(interface.name.clone()),
             None if result.interfaces.is_empty() => Some(source.ifname.to_string()),
             None => None,
         };
@@ -106,15 +104,14 @@ impl StatusEntry {
         let mut dns = result.dns.clone().unwrap_or_default();
         dns.options.clear();
         // "If the mac key is present, interface must also be present" (§5.3.4).
-        let mac = sandbox.and_then(|(_, interface)| interface.mac.clone());
+        let mac = sandbox.and_then(|interface| interface.mac.clone());
+        let mtu = sandbox.and_then(|interface| interface.mtu);
         Self {
             name: source.name.to_owned(),
-            ips: addresses(result, sandbox.map(|(index, _)| index), source.addresses),
+            ips: addresses(result, index, source.addresses),
             mac: mac.filter(|_| interface.is_some()),
             // Plugins in Go write 0 for an absent MTU.
-            mtu: sandbox
-                .and_then(|(_, interface)| interface.mtu)
-                .filter(|mtu| *mtu != 0),
+            mtu: mtu.filter(|mtu| *mtu != 0),
             interface,
             default: source.is_default,
             dns: Some(dns).filter(|dns| *dns != Dns::default()),

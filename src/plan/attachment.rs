@@ -122,27 +122,29 @@ impl Attachment {
 
     /// The MACs that the pod requests by `mac` or directly in `cni-args`.
     pub fn macs(&self) -> impl Iterator<Item = RequestedMac> {
-        let parse = |text: String| RequestedMac::parse(&text, Dialect::default()).ok();
-        with_others(
-            self.requested.mac,
-            self.in_cni_args("mac").filter_map(parse),
-        )
+        let parse = |text: &str| RequestedMac::parse(text, Dialect::default()).ok();
+        self.with_cni_args(self.requested.mac, "mac", parse)
     }
 
     /// The GUIDs that the pod requests by `infiniband-guid` or directly in `cni-args`.
     pub fn guids(&self) -> impl Iterator<Item = Guid> {
-        let parse = |text: String| text.parse().ok();
-        with_others(
-            self.requested.guid,
-            self.in_cni_args("guid").filter_map(parse),
-        )
+        self.with_cni_args(self.requested.guid, "guid", |text| text.parse().ok())
     }
 
-    /// The texts under a key of `cni-args`. Ignores the case of the key, as Go does.
-    fn in_cni_args(&self, key: &'static str) -> impl Iterator<Item = String> {
+    /// The `own` value, then the values under a key of `cni-args` that differ from it. Ignores the
+    /// case of the key, as Go does.
+    fn with_cni_args<T: Copy + PartialEq>(
+        &self,
+        own: Option<T>,
+        key: &'static str,
+        parse: fn(&str) -> Option<T>,
+    ) -> impl Iterator<Item = T> {
         let members = self.cni_args.iter().flat_map(RawObject::iter);
         let named = members.filter(move |(name, _)| name.eq_ignore_ascii_case(key));
-        named.filter_map(|(_, value)| serde_json::from_str(value.get()).ok())
+        let texts = named.filter_map(|(_, value)| serde_json::from_str::<String>(value.get()).ok());
+        let values = texts.filter_map(move |text| parse(&text));
+        let others = values.filter(move |value| Some(*value) != own);
+        own.into_iter().chain(others)
     }
 
     /// The address of the device, if it is a PCI function.
@@ -162,15 +164,6 @@ impl Attachment {
     pub fn problem(&self, reason: Reason) -> PlanError {
         reason.at(&self.label, Some(self.ifname.as_str()))
     }
-}
-
-/// The `own` value, then the `others` that differ from it.
-fn with_others<T: Copy + PartialEq>(
-    own: Option<T>,
-    others: impl Iterator<Item = T>,
-) -> impl Iterator<Item = T> {
-    let others = others.filter(move |other| Some(*other) != own);
-    own.into_iter().chain(others)
 }
 
 /// A pod's requests (NPWG 1.3 §4.1.2.1).

@@ -20,17 +20,16 @@ impl Planner<'_> {
     pub(super) fn devices(&mut self) {
         let attachments = self.plan.attachments.iter().enumerate();
         let wishes = attachments.map(|(index, attachment)| {
-            let kept = attachment.device.as_ref().filter(|_| index < self.kept);
-            match kept {
-                Some(device) => Wish {
-                    resource: Some(&device.resource),
-                    device: Some(&device.id),
-                },
-                None if index < self.kept => Wish::default(),
-                None => Wish {
-                    resource: attachment.resource.as_deref(),
-                    device: attachment.requested.device.as_deref(),
-                },
+            if index < self.kept {
+                let device = attachment.device.as_ref();
+                return Wish {
+                    resource: device.map(|device| &*device.resource),
+                    device: device.map(|device| &*device.id),
+                };
+            }
+            Wish {
+                resource: attachment.resource.as_deref(),
+                device: attachment.requested.device.as_deref(),
             }
         });
         let wishes: Vec<Wish<'_>> = wishes.collect();

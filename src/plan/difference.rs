@@ -46,11 +46,8 @@ pub fn difference(
     let fixed = recorded.iter().filter(|it| !is_selected(it)).cloned();
     planner.plan.attachments.extend(fixed);
     let selections = planner.selections();
-    let ignored = planner
-        .plan
-        .warnings
-        .iter()
-        .filter_map(PlanWarning::ignored);
+    let warnings = planner.plan.warnings.iter();
+    let ignored = warnings.filter_map(PlanWarning::ignored);
     planner.plan.problems.extend(ignored);
     if !planner.plan.problems.is_empty() {
         planner.plan.attachments.clear();
@@ -78,10 +75,9 @@ pub fn difference(
     planner.devices();
     planner.plan.attachments.drain(..planner.kept);
     let removed = selected.into_iter().map(|(index, _)| index);
+    let removed = removed.filter(|index| !matched.contains(&Some(*index)));
     Difference {
-        removed: removed
-            .filter(|index| !matched.contains(&Some(*index)))
-            .collect(),
+        removed: removed.collect(),
         kept,
         plan: planner.plan,
     }

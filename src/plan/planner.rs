@@ -226,18 +226,17 @@ impl<'a> Planner<'a> {
     pub(super) fn check_uniqueness(&mut self) {
         let attachments = &self.plan.attachments;
         for (index, attachment) in attachments.iter().enumerate() {
-            let same_name = |other: &&Attachment| other.ifname == attachment.ifname;
-            let same_address = |other: &&Attachment| {
-                other.label == attachment.label
-                    && other.requested.shares_address(&attachment.requested)
-            };
-            let find = |same: &dyn Fn(&&Attachment) -> bool| attachments[..index].iter().find(same);
-            let name_used = find(&same_name).map(|other| Reason::InterfaceUsed {
+            let mut earlier = attachments[..index].iter();
+            let same_name = earlier.clone().find(|it| it.ifname == attachment.ifname);
+            let same_address = earlier.find(|it| {
+                it.label == attachment.label && it.requested.shares_address(&attachment.requested)
+            });
+            let name_used = same_name.map(|other| Reason::InterfaceUsed {
                 ifname: attachment.ifname.clone(),
                 network: other.label.clone(),
             });
             let address_used =
-                find(&same_address).map(|other| Reason::HardwareAddressUsed(other.ifname.clone()));
+                same_address.map(|other| Reason::HardwareAddressUsed(other.ifname.clone()));
             let reasons = name_used.into_iter().chain(address_used);
             let problems = reasons.map(|reason| attachment.problem(reason));
             self.plan.problems.extend(problems);

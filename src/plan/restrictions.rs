@@ -67,7 +67,7 @@ pub(super) fn check_name(
 /// # Errors
 /// [`Restriction`], with the CNI code 108.
 pub(super) fn check_node(config: &NodeConfig, network: &NetworkConfig) -> Result<(), Restriction> {
-    check_plugins(config.policy.node(), &RuleName::Node, network)
+    check_plugins(&config.policy.node, &RuleName::Node, network)
 }
 
 fn check_plugins(rule: &Rule, name: &RuleName, config: &NetworkConfig) -> Result<(), Restriction> {
@@ -85,10 +85,8 @@ fn check_plugins(rule: &Rule, name: &RuleName, config: &NetworkConfig) -> Result
             rule: name.clone(),
         });
     }
-    config
-        .plugins()
-        .iter()
-        .try_for_each(|plugin| check_plugin(rule, name, config, plugin))
+    let mut plugins = config.plugins().iter();
+    plugins.try_for_each(|plugin| check_plugin(rule, name, config, plugin))
 }
 
 /// Checks a plugin of the chain, and every further plugin that this plugin executes.
@@ -132,12 +130,12 @@ fn check_type(
     if rule.types.is_empty() {
         return Ok(());
     }
-    let executed = executed.read::<String>("type");
+    let executed = executed.read_text("type");
     let executed = executed.map_err(|error| Restriction::UnreadableType {
         plugin: plugin.plugin_type().clone(),
         error,
     })?;
-    match executed.filter(|executed| !executed.is_empty()) {
+    match executed {
         Some(executed) if !rule.types.contains(&executed) => Err(Restriction::PluginType {
             name: executed,
             rule: name.clone(),

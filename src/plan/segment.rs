@@ -49,9 +49,8 @@ impl Uplink {
     pub fn of(attachment: &Attachment) -> Uplink {
         let device = attachment.device.as_ref().map(|device| device.id.as_str());
         let mut plugins = attachment.config.plugins().iter();
-        plugins
-            .find_map(|plugin| of_plugin(plugin, device))
-            .unwrap_or(Uplink::Unknown)
+        let uplink = plugins.find_map(|plugin| of_plugin(plugin, device));
+        uplink.unwrap_or(Uplink::Unknown)
     }
 }
 
@@ -94,10 +93,8 @@ fn bridge(body: &RawObject, default: Option<InterfaceName>) -> Option<Uplink> {
 }
 
 fn master(body: &RawObject, vlan: u64) -> Option<Uplink> {
-    let name = match text(body, "master") {
-        Some(name) => Some(name.parse().ok()?),
-        None => None,
-    };
+    let name = text(body, "master").map(|name| name.parse());
+    let name = name.transpose().ok()?;
     match body.read::<bool>("linkInContainer") {
         Ok(Some(true)) => name.map(|name| Uplink::InPod { name, vlan }),
         _ => Some(Uplink::Interface { name, vlan }),
@@ -111,14 +108,13 @@ fn interface(body: &RawObject, key: &str) -> Option<InterfaceName> {
 /// Returns the text under `key`; `None` if it is missing, invalid or empty. Go plugins treat an
 /// empty text as missing.
 fn text(body: &RawObject, key: &str) -> Option<String> {
-    let text = body.read::<String>(key).ok().flatten();
-    text.filter(|text| !text.is_empty())
+    body.read_text(key).ok().flatten()
 }
 
 /// The number under `key`, or 0 if it is missing or invalid. The plugin itself refuses an invalid
 /// number.
 fn number(body: &RawObject, key: &str) -> u64 {
-    body.read(key).ok().flatten().unwrap_or_default()
+    body.value_as(key).unwrap_or_default()
 }
 
 impl Segment {

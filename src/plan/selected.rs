@@ -31,13 +31,10 @@ impl Planner<'_> {
     pub(super) fn default_network_annotation(&mut self) -> Option<Selection> {
         let text = self.inputs.annotations.default_network.as_ref()?;
         let config = self.inputs.config;
-        match Selection::parse_default_network(text, &config.multus_namespace, config.dialect) {
-            Ok(selection) => Some(selection),
-            Err(error) => {
-                self.invalid(DEFAULT_NETWORK_ANNOTATION, error);
-                None
-            }
-        }
+        let selection =
+            Selection::parse_default_network(text, &config.multus_namespace, config.dialect);
+        let invalid = |error| self.invalid(DEFAULT_NETWORK_ANNOTATION, error);
+        selection.map_err(invalid).ok()
     }
 
     /// Reads the pod's selections. Returns an empty list if the pod is unknown, or if the
@@ -56,12 +53,9 @@ impl Planner<'_> {
                 None => Ok(selections),
             }
         });
-        let selections = match selections {
-            Ok(selections) => selections,
-            Err(error) => {
-                self.invalid(NETWORKS_ANNOTATION, error);
-                return Vec::new();
-            }
+        let invalid = |error| self.invalid(NETWORKS_ANNOTATION, error);
+        let Ok(selections) = selections.map_err(invalid) else {
+            return Vec::new();
         };
         let before = self.inputs.catalog.further.len() + self.defaults().len();
         self.last = self.position + before + selections.len();

@@ -90,15 +90,14 @@ impl PlanWarning {
     /// Returns the plan error that replaces this warning on a node with `invalidAnnotation: fail`;
     /// `None` if that key does not affect this warning.
     pub fn ignored(&self) -> Option<PlanError> {
-        match self {
-            PlanWarning::IgnoredAnnotation { key, error } => Some(PlanError {
-                place: None,
-                reason: Box::new(Reason::Annotation {
-                    key,
-                    error: error.clone(),
-                }),
-            }),
-            PlanWarning::UnknownKeys { .. } => None,
-        }
+        let PlanWarning::IgnoredAnnotation { key, error } = self else {
+            return None;
+        };
+        let error = error.clone();
+        let reason = Box::new(Reason::Annotation { key, error });
+        Some(PlanError {
+            place: None,
+            reason,
+        })
     }
 }

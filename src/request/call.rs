@@ -43,11 +43,8 @@ impl Call {
         let text = variable("CNI_COMMAND").unwrap_or_default();
         let verb = Verb::named(&text).ok_or(EnvironmentError::Verb(text))?;
         let present = |name: &str| variable(name).filter(|value| !value.is_empty());
-        let missing: Vec<&'static str> = required(verb)
-            .iter()
-            .copied()
-            .filter(|name| present(name).is_none())
-            .collect();
+        let required = required(verb).iter().copied();
+        let missing: Vec<_> = required.filter(|name| present(name).is_none()).collect();
         if !missing.is_empty() {
             return Err(EnvironmentError::Missing(missing));
         }
@@ -56,7 +53,11 @@ impl Call {
             container_id: present("CNI_CONTAINERID").unwrap_or_default(),
             ifname: present("CNI_IFNAME").unwrap_or_default(),
             netns: present("CNI_NETNS").map(PathBuf::from),
-            args: args(verb, present("CNI_ARGS"))?,
+            args: match CniArgs::parse(&present("CNI_ARGS").unwrap_or_default()) {
+                // A DEL does not need `CNI_ARGS`, so it treats invalid `CNI_ARGS` as empty.
+                Err(_) if verb == Verb::Del => CniArgs::default(),
+                args => args?,
+            },
             cni_path: present("CNI_PATH").unwrap_or_default(),
             netns_override: matches!(
                 variable("CNI_NETNS_OVERRIDE").as_deref(),
@@ -96,25 +97,14 @@ impl Call {
             Verb::Add | Verb::Del | Verb::Version => true,
         };
         let verb = self.verb;
-        has_verb
-            .then_some(())
-            .ok_or(EnvironmentError::TooOld { verb, version })
+        let too_old = EnvironmentError::TooOld { verb, version };
+        has_verb.then_some(()).ok_or(too_old)
     }
 
     /// The directories of `CNI_PATH`, in order.
     pub fn path_dirs(&self) -> impl Iterator<Item = PathBuf> + '_ {
-        self.cni_path
-            .split(':')
-            .filter(|dir| !dir.is_empty())
-            .map(PathBuf::from)
-    }
-}
-
-/// Reads `CNI_ARGS`. A DEL does not need `CNI_ARGS`, so a DEL treats invalid `CNI_ARGS` as empty.
-fn args(verb: Verb, text: Option<String>) -> Result<CniArgs, EnvironmentError> {
-    match CniArgs::parse(&text.unwrap_or_default()) {
-        Err(_) if verb == Verb::Del => Ok(CniArgs::default()),
-        args => Ok(args?),
+        let dirs = self.cni_path.split(':');
+        dirs.filter(|dir| !dir.is_empty()).map(PathBuf::from)
     }
 }
 

@@ -44,9 +44,8 @@ impl Level {
     /// Returns the level's name in `logLevel`.
     pub fn name(self) -> &'static str {
         let mut names = Level::NAMES.iter();
-        names
-            .find(|(_, level)| *level == self)
-            .map_or("", |(name, _)| name)
+        let named = names.find(|(_, level)| *level == self);
+        named.map_or("", |(name, _)| name)
     }
 }
 

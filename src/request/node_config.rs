@@ -280,12 +280,10 @@ pub fn version(conf: &RawObject) -> Result<Version, NodeConfigError> {
 /// # Errors
 /// As [`version`].
 pub(super) fn versions(conf: &RawObject) -> Result<(Option<Version>, Version), NodeConfigError> {
-    let version: Option<String> = conf
-        .read("cniVersion")
-        .map_err(NodeConfigError::VersionType)?;
-    let versions: Option<Vec<String>> = conf
-        .read("cniVersions")
-        .map_err(NodeConfigError::VersionList)?;
+    let version = conf.read::<String>("cniVersion");
+    let version = version.map_err(NodeConfigError::VersionType)?;
+    let versions = conf.read::<Vec<String>>("cniVersions");
+    let versions = versions.map_err(NodeConfigError::VersionList)?;
     let supplied = version.as_deref().and_then(|version| version.parse().ok());
     let highest = Version::negotiate(version.as_deref(), &versions.unwrap_or_default());
     Ok((supplied, highest.map_err(NodeConfigError::Version)?))

@@ -14,7 +14,8 @@ use crate::npwg::ObjectRef;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Policy {
     namespaces: BTreeMap<String, Rule>,
-    node: Rule,
+    /// The rule for the cluster network, `defaultNetworks`, `delegates` and the auxiliary chain.
+    pub node: Rule,
 }
 
 /// A rule. An empty list restricts nothing.
@@ -108,12 +109,6 @@ impl Policy {
                 keys.written().map(rule).collect()
             })?,
         })
-    }
-
-    /// Returns the rule for the cluster network, `defaultNetworks`, `delegates` and the auxiliary
-    /// chain.
-    pub fn node(&self) -> &Rule {
-        &self.node
     }
 
     /// Returns the rule of `namespace`, or the rule of `*` if `namespace` has no rule.

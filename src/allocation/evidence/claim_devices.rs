@@ -24,12 +24,8 @@ impl Evidence<'_> {
             let ids = container.iter().map(|(_, device)| self.identifier(device));
             let mut ids = ids.collect::<Result<Vec<String>, UnknownCause>>()?;
             ids.sort_by(|left, right| numeric(left, right));
-            for id in ids {
-                // Two containers with the same claim have the same device.
-                if listed.insert(id.clone()) {
-                    all.push(id);
-                }
-            }
+            // Two containers with the same claim have the same device.
+            all.extend(ids.into_iter().filter(|id| listed.insert(id.clone())));
         }
         Ok(all)
     }

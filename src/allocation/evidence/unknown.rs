@@ -38,10 +38,7 @@ impl Evidence<'_> {
     pub(super) fn without_record(&self, resource: &str, error: &CheckpointError) -> Verdict {
         let is_embedded = self.sources.pod.is_some_and(|pod| !pod.devices.is_empty());
         if is_embedded && error.cause == CheckpointCause::Missing {
-            return Verdict::certain(Supply::Devices {
-                ids: Vec::new(),
-                origin: Origin::Manifest,
-            });
+            return Verdict::devices(Vec::new(), Origin::Manifest);
         }
         let cause = UnknownCause::Checkpoint {
             error: error.clone(),

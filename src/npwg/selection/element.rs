@@ -66,14 +66,12 @@ fn read(object: &RawObject, namespace: &str, dialect: Dialect) -> Result<Selecti
         None => object.read_text("interfaceRequest")?,
     };
     let interface = interface.map(|name| name.parse());
-    let mac = object
-        .read_text("mac")?
-        .map(|mac| RequestedMac::parse(&mac, dialect));
-    let guid = object
-        .read_text("infiniband-guid")?
-        .map(|guid| guid.parse());
+    let mac = object.read_text("mac")?;
+    let mac = mac.map(|mac| RequestedMac::parse(&mac, dialect));
+    let guid = object.read_text("infiniband-guid")?;
+    let guid = guid.map(|guid| guid.parse());
     let bandwidth = object.read::<RawObject>("bandwidth")?;
-    let bandwidth = bandwidth.map(|bandwidth| Bandwidth::read(&bandwidth));
+    let bandwidth = bandwidth.and_then(|bandwidth| Bandwidth::read(&bandwidth).transpose());
     let ports = list(object, "portMappings", MAX_PORT_MAPPINGS)?.unwrap_or_default();
     let cni_args = object.read::<RawObject>("cni-args")?;
     let arguments = cni_args.as_ref().map_or(0, RawObject::len);
@@ -85,10 +83,7 @@ fn read(object: &RawObject, namespace: &str, dialect: Dialect) -> Result<Selecti
         mac: mac.transpose().map_err(ElementError::Mac)?,
         infiniband_guid: guid.transpose().map_err(ElementError::Guid)?,
         port_mappings: port_mappings(&ports)?,
-        bandwidth: bandwidth
-            .transpose()
-            .map_err(ElementError::Bandwidth)?
-            .flatten(),
+        bandwidth: bandwidth.transpose().map_err(ElementError::Bandwidth)?,
         cni_args,
         default_route: default_route(object)?,
         ipam_claim: ipam_claim(object)?,
@@ -138,11 +133,9 @@ fn unknown_keys(object: &RawObject, ports: &[RawObject]) -> Vec<String> {
 
 fn network(object: &RawObject, namespace: &str) -> Result<ObjectRef, ElementError> {
     let own_namespace = object.read_text("namespace")?;
+    let namespace = own_namespace.as_deref().unwrap_or(namespace);
     let name = object.read_text("name")?.ok_or(ElementError::NoName)?;
-    Ok(ObjectRef::new(
-        own_namespace.as_deref().unwrap_or(namespace),
-        &name,
-    )?)
+    Ok(ObjectRef::new(namespace, &name)?)
 }
 
 fn ips(object: &RawObject) -> Result<Vec<RequestedIp>, ElementError> {

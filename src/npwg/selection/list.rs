@@ -67,14 +67,11 @@ fn json(
 /// ignores white space and treats an empty interface or namespace as absent.
 fn names(annotation: &str, namespace: &str) -> Result<Vec<Selection>, SelectionError> {
     check_limit(annotation.split(',').count())?;
-    annotation
-        .split(',')
-        .map(str::trim)
-        .enumerate()
-        .map(|(index, text)| {
-            name(text, namespace).map_err(|source| element(index, Some(text), source))
-        })
-        .collect()
+    let names = annotation.split(',').map(str::trim).enumerate();
+    let selections = names.map(|(index, text)| {
+        name(text, namespace).map_err(|source| element(index, Some(text), source))
+    });
+    selections.collect()
 }
 
 fn name(text: &str, namespace: &str) -> Result<Selection, ElementError> {

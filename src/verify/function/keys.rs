@@ -59,9 +59,8 @@ pub(super) fn check(plugin: &PluginConfig) -> Result<(), FunctionConfigError> {
 
 /// Reads a string. Like the plugins, treats an empty string as absent.
 fn text(plugin: &PluginConfig, key: &'static str) -> Read<String> {
-    let text = plugin.body().read::<String>(key);
-    let text = text.map_err(|_| FunctionConfigError::new(plugin, key, Problem::NotText))?;
-    Ok(text.filter(|text| !text.is_empty()))
+    let text = plugin.body().read_text(key);
+    text.map_err(|_| FunctionConfigError::new(plugin, key, Problem::NotText))
 }
 
 fn number<T: DeserializeOwned + PartialOrd>(
@@ -113,21 +112,16 @@ fn rate(plugin: &PluginConfig, key: &'static str) -> Read<u32> {
 /// Reads the VLAN, its priority and its protocol. Without the key `vlan`, refuses every priority
 /// and every protocol. With VLAN 0, accepts only priority 0 and the protocol 802.1q.
 fn vlan(plugin: &PluginConfig) -> Read<VfVlan> {
+    let refuse = |key, problem| Err(FunctionConfigError::new(plugin, key, problem));
     let id = number(plugin, "vlan", VLANS)?;
     let qos = number(plugin, "vlanQoS", PRIORITIES)?;
     let protocol = match text(plugin, "vlanProto")? {
         None => None,
         Some(text) if text.eq_ignore_ascii_case("802.1q") => Some(VlanProtocol::Customer),
         Some(text) if text.eq_ignore_ascii_case("802.1ad") => Some(VlanProtocol::Service),
-        Some(_) => {
-            return Err(FunctionConfigError::new(
-                plugin,
-                "vlanProto",
-                Problem::VlanProtocol,
-            ));
-        }
+        Some(_) => return refuse("vlanProto", Problem::VlanProtocol),
     };
-    let needs_vlan = |key| Err(FunctionConfigError::new(plugin, key, Problem::NoVlan));
+    let needs_vlan = |key| refuse(key, Problem::NoVlan);
     let is_tagged = id.is_some_and(|id| id != 0);
     match (qos, protocol) {
         (Some(qos), _) if id.is_none() || (qos != 0 && !is_tagged) => needs_vlan("vlanQoS"),
