@@ -26,10 +26,8 @@ impl Machine {
     /// it is not an ELF program.
     pub fn of(path: &Path) -> Option<Machine> {
         let mut header = [0; 20];
-        regular_file::open(path)
-            .ok()?
-            .read_exact(&mut header)
-            .ok()?;
+        let mut program = regular_file::open(path).ok()?;
+        program.read_exact(&mut header).ok()?;
         let [0x7f, b'E', b'L', b'F', _, order, ..] = header else {
             return None;
         };
@@ -101,10 +99,7 @@ pub(super) fn drift(paths: &HostPaths, installed: &Manifest) -> Option<Drift> {
             Some(Drift::BinaryMode { path, mode, owner })
         }
         Ok(_) => Some(Drift::BinaryReplaced(path)),
-        Err(cause) => {
-            let cause = Arc::new(cause);
-            Some(Drift::BinaryUnreadable { path, cause })
-        }
+        Err(cause) => Some(Drift::BinaryUnreadable(path, Arc::new(cause))),
     }
 }
 

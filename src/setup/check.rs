@@ -10,10 +10,8 @@ use crate::request::NodeConfig;
 
 /// Checks every key of the configuration to install.
 pub(super) fn conf(plan: &InstallPlan) -> Result<(), SetupError> {
-    let checked = plan.conf.node_config();
-    checked
-        .map(drop)
-        .map_err(|cause| SetupError::Conf(Box::new(cause)))
+    plan.conf.node_config().map_err(Box::new)?;
+    Ok(())
 }
 
 /// Refuses to change `journalDir` while the previous directory has records of sandboxes.

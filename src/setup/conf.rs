@@ -163,8 +163,7 @@ impl OurConf {
         let mut stdin = self.ours.clone();
         for key in ["cniVersion", "cniVersions", "name"] {
             if let Some(value) = self.list.get(key) {
-                stdin.remove(key);
-                stdin.set(key, value.to_owned());
+                replace(&mut stdin, key, value);
             }
         }
         stdin

@@ -69,15 +69,9 @@ pub enum SetupError {
     /// The file of Multus' configuration cannot be read.
     #[error("{}", .0.words())]
     MultusFile(ConfDirError),
-    /// The configuration of Multus cannot be used.
-    #[error("{file}: {cause}")]
-    MultusConf {
-        /// The file.
-        file: PathBuf,
-        /// The cause.
-        #[source]
-        cause: MultusConfError,
-    },
+    /// The configuration of Multus in this file cannot be used.
+    #[error("{0}: {1}")]
+    MultusConf(PathBuf, #[source] MultusConfError),
     /// The rehearsal found this number of pods that would fail. A rehearsal prepares each pod's ADD
     /// but runs no plugin.
     #[error("{0} of this node's pods would fail with {NAME}, so Multus stays")]
@@ -91,7 +85,7 @@ pub enum SetupError {
     NotFirst(PathBuf),
     /// The configuration to install is invalid.
     #[error("the configuration to install: {0}")]
-    Conf(#[source] Box<NodeConfigError>),
+    Conf(#[from] Box<NodeConfigError>),
     /// With the configuration to install, Jackfield would delegate to itself.
     #[error("the configuration to install: {key} is {NAME} itself, so {NAME} would call itself")]
     CallsItself {
@@ -123,15 +117,10 @@ pub enum SetupError {
     /// The installation needs a fourth repair within ten minutes.
     #[error("{0}; repaired 3 times within 10 minutes, so {NAME} gives up")]
     GivenUp(Box<Drift>),
-    /// The manifest of the installation cannot be read.
-    #[error("{file}: {cause}")]
-    Manifest {
-        /// The file.
-        file: PathBuf,
-        /// The cause.
-        #[source]
-        cause: ManifestError,
-    },
+    /// The manifest of the installation, or the configuration beside it, cannot be read. The path is
+    /// the path of the file.
+    #[error("{0}: {1}")]
+    Manifest(PathBuf, #[source] ManifestError),
     /// The manifest is missing, although an installation replaced a file.
     #[error(
         "{kept} is the only copy of a replaced file, and the manifest with the file's original \
@@ -210,15 +199,9 @@ pub enum SetupError {
         /// The installed binary.
         binary: PathBuf,
     },
-    /// A directory cannot be watched.
-    #[error("{dir}: cannot be watched: {cause}")]
-    Watch {
-        /// The directory.
-        dir: PathBuf,
-        /// The cause.
-        #[source]
-        cause: io::Error,
-    },
+    /// This directory cannot be watched.
+    #[error("{0}: cannot be watched: {1}")]
+    Watch(PathBuf, #[source] io::Error),
 }
 
 /// Why the configuration of Multus cannot be used.
@@ -249,9 +232,8 @@ pub enum ManifestError {
 impl SetupError {
     /// Returns the error of a failed action on a file or directory.
     pub(super) fn io(path: &Path, action: &'static str, cause: io::Error) -> SetupError {
-        let path = path.to_owned();
         SetupError::Io {
-            path,
+            path: path.to_owned(),
             action,
             cause,
         }
@@ -259,18 +241,12 @@ impl SetupError {
 
     /// Returns the error of an unusable Multus configuration.
     pub(super) fn multus(file: &Path, cause: impl Into<MultusConfError>) -> SetupError {
-        SetupError::MultusConf {
-            file: file.to_owned(),
-            cause: cause.into(),
-        }
+        SetupError::MultusConf(file.to_owned(), cause.into())
     }
 
     /// Returns the error of an unreadable manifest, or of an unreadable configuration beside it.
     pub(super) fn manifest(file: &Path, cause: impl Into<ManifestError>) -> SetupError {
-        SetupError::Manifest {
-            file: file.to_owned(),
-            cause: cause.into(),
-        }
+        SetupError::Manifest(file.to_owned(), cause.into())
     }
 }
 
@@ -285,7 +261,7 @@ impl Problem for SetupError {
     }
 
     fn remedy(&self) -> Option<String> {
-        let remedy = match self {
+        let remedy: &str = match self {
             SetupError::Io { cause, .. } => match cause.kind() {
                 StorageFull => "free space there, then run this again",
                 ReadOnlyFilesystem | PermissionDenied => {
@@ -309,7 +285,7 @@ impl Problem for SetupError {
             SetupError::MultusNotFirst { .. } => {
                 "rename or remove the file that the runtime should not use, then run this again"
             }
-            SetupError::MultusFile(_) | SetupError::MultusConf { .. } => {
+            SetupError::MultusFile(_) | SetupError::MultusConf(..) => {
                 "correct it; Multus stays as it is"
             }
             SetupError::PodsWouldFail(_) => {
@@ -323,27 +299,21 @@ impl Problem for SetupError {
             SetupError::Conf(_) => "correct it",
             SetupError::CallsItself { .. } => "correct it: name the cluster network",
             SetupError::Downgrade { installed, .. } => {
-                return Some(format!(
-                    "use an image of {installed} or newer, or go back with --allow-downgrade"
-                ));
+                &format!("use an image of {installed} or newer, or go back with --allow-downgrade")
             }
-            SetupError::OtherMachine { theirs, .. } => {
-                return Some(format!("use the image for {theirs}"));
-            }
+            SetupError::OtherMachine { theirs, .. } => &format!("use the image for {theirs}"),
             SetupError::GivenUp(drift) => {
-                return Some(format!("{}, then restart this installer", drift.remedy()));
+                &format!("{}, then restart this installer", drift.remedy())
             }
-            SetupError::Manifest { .. } => {
+            SetupError::Manifest(..) => {
                 "restore the file from a backup; without a backup, move the files in \
                  .jackfield/before/ back to their original paths, remove the folder .jackfield, \
                  then run install again"
             }
-            SetupError::NoManifest { folder, .. } => {
-                return Some(format!(
-                    "move the copy back to the original path and remove {}, then run this again",
-                    folder.display()
-                ));
-            }
+            SetupError::NoManifest { folder, .. } => &format!(
+                "move the copy back to the original path and remove {}, then run this again",
+                folder.display()
+            ),
             SetupError::ManifestGone(_) => "run install again; only then can you uninstall",
             SetupError::JournalMoved { .. } => {
                 "leave journalDir unchanged until the pods of these sandboxes are gone"
@@ -355,17 +325,15 @@ impl Problem for SetupError {
                  DEL detaches as much as possible, then run uninstall again; to discard the \
                  damaged records instead, run uninstall --force"
             }
-            SetupError::InContainer { binary, .. } => {
-                return Some(format!(
-                    "run {} uninstall on the host itself, where it can detach them",
-                    binary.display()
-                ));
-            }
+            SetupError::InContainer { binary, .. } => &format!(
+                "run {} uninstall on the host itself, where it can detach them",
+                binary.display()
+            ),
             SetupError::NotDetached { .. } => "run uninstall again",
             SetupError::StillAttached { .. } => {
                 "run uninstall again when these pods are gone, or with --force to detach them now"
             }
-            SetupError::Watch { .. } => "raise fs.inotify.max_user_instances and max_user_watches",
+            SetupError::Watch(..) => "raise fs.inotify.max_user_instances and max_user_watches",
         };
         Some(remedy.to_owned())
     }
@@ -399,10 +367,7 @@ mod tests {
                  written",
             ),
             (
-                SetupError::MultusConf {
-                    file: "/a".into(),
-                    cause: MultusConfError::NotFirstPlugin,
-                },
+                SetupError::MultusConf("/a".into(), MultusConfError::NotFirstPlugin),
                 "/a: Multus is not the first plugin of its list; correct it; Multus stays as it is",
             ),
             (

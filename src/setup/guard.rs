@@ -22,7 +22,6 @@ use super::report::Report;
 use super::standby::{self, Outcome};
 use super::{HostPaths, Notice, Say, SetupError};
 use crate::cluster::InstallationState;
-use crate::cni::RawObject;
 use crate::diagnostic::Problem;
 
 /// The maximum number of repairs within ten minutes.
@@ -174,11 +173,10 @@ fn look(
 /// template, and a new name of the cluster network's file.
 fn installed_drift(paths: &HostPaths, installed: &Manifest) -> Result<Option<Drift>, SetupError> {
     let directories = NodeDirectories::look(paths, Some(installed))?;
-    let none: Option<&RawObject> = None;
-    Ok(match plan::plan(none, Some(installed), &directories)? {
-        Outlook::Ready(plan) if plan.is_rename(&directories, installed.network.as_ref()) => None,
-        Outlook::Ready(plan) => plan.drift,
-        Outlook::Waiting(_) => None,
+    let before = installed.network.as_ref();
+    Ok(match plan::plan(None, Some(installed), &directories)? {
+        Outlook::Ready(plan) if !plan.is_rename(&directories, before) => plan.drift,
+        _ => None,
     })
 }
 

@@ -13,14 +13,13 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::binary::{self, Content, OURSELVES};
-use super::check;
 use super::install_lock::InstallLock;
 use super::manifest::{self, Manifest};
 use super::notify::{Notify, Wake};
 use super::plan::{self, InstallPlan, NodeDirectories, Outlook};
 use super::stage::{self, StagedFile};
 use super::takeover::{self, FromMultus, Rehearsal, rehearse};
-use super::{HostPaths, Notice, Say, SetupError};
+use super::{HostPaths, Notice, Say, SetupError, check};
 use crate::cni::RawObject;
 use crate::diagnostic;
 
@@ -106,8 +105,7 @@ fn takeover(options: &Options, say: Say<'_>) -> Result<Option<RawObject>, SetupE
         return Ok(None);
     };
     let paths = &options.paths;
-    let found = takeover::read(paths, from, options.template.as_ref());
-    let takeover = match found {
+    let takeover = match takeover::read(paths, from, options.template.as_ref()) {
         Ok(takeover) => takeover,
         // Jackfield is already in Multus' place.
         Err(SetupError::NoMultus(_) | SetupError::MultusNotFirst { .. })
@@ -118,8 +116,7 @@ fn takeover(options: &Options, say: Say<'_>) -> Result<Option<RawObject>, SetupE
         Err(error) => return Err(error),
     };
     for remark in takeover.remarks {
-        let file = takeover.file.clone();
-        say(&Notice::Remark { file, remark });
+        say(&Notice::Remark(takeover.file.clone(), remark));
     }
     Ok(Some(takeover.ours))
 }

@@ -13,6 +13,7 @@
 
 mod folder;
 
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -136,10 +137,8 @@ impl Manifest {
         let manifest: Result<Manifest, _> = serde_json::from_slice(&text);
         let mut manifest = manifest.map_err(|cause| SetupError::manifest(&file, cause))?;
         if manifest.form != FORM {
-            return Err(SetupError::manifest(
-                &file,
-                ManifestError::Form(manifest.form),
-            ));
+            let cause = ManifestError::Form(manifest.form);
+            return Err(SetupError::manifest(&file, cause));
         }
         manifest.as_called_in(paths);
         Ok(Some(manifest))
@@ -163,9 +162,8 @@ impl Manifest {
         let replaced = self.replaced.iter_mut().map(|kept| &mut kept.path);
         for path in replaced.chain([&mut self.binary, &mut self.conf]) {
             let from = dir(path);
-            let name = path.file_name().map(ToOwned::to_owned);
             if let Some((_, to)) = names.iter().find(|(dir, _)| *dir == from)
-                && let Some(name) = name
+                && let Some(name) = path.file_name()
             {
                 *path = to.join(name);
             }
@@ -177,7 +175,6 @@ impl Manifest {
     /// different mounts. Otherwise the file at `here` must have the content of the installed
     /// binary.
     fn is_our_binary(&self, by_manifest: &Path, here: &Path) -> bool {
-        use std::os::unix::fs::MetadataExt;
         let file = |path: &Path| path.metadata().ok().map(|it| (it.dev(), it.ino()));
         match file(by_manifest) {
             None => Content::of(here).is_ok_and(|content| content == self.content),
@@ -188,10 +185,8 @@ impl Manifest {
     /// The times of the repairs within the last ten minutes.
     pub(super) fn recent_repairs(&self) -> impl Iterator<Item = u64> {
         let since = now().saturating_sub(REPAIR_COUNTS);
-        self.repairs
-            .iter()
-            .copied()
-            .filter(move |then| *then > since)
+        let repairs = self.repairs.iter().copied();
+        repairs.filter(move |then| *then > since)
     }
 
     /// Writes the manifest to a staged file.
@@ -205,7 +200,6 @@ impl Manifest {
 
     /// Copies the host's file at `path` into `before/`, if the file exists and has no copy yet.
     pub(super) fn keep(&mut self, paths: &HostPaths, path: &Path) -> Result<(), SetupError> {
-        use std::os::unix::fs::MetadataExt;
         let here = paths.here(path);
         if self.replaced.iter().any(|kept| kept.path == path) {
             return Ok(());

@@ -76,14 +76,9 @@ pub enum Notice {
     /// A configuration of Multus is in the same directory as Jackfield's.
     #[error("Multus' configuration {0} exists, but the runtime does not use it")]
     UnusedMultus(PathBuf),
-    /// A key of Multus' configuration needs attention.
-    #[error("{file}: {remark}")]
-    Remark {
-        /// The configuration of Multus.
-        file: PathBuf,
-        /// What the administrator should know about the key.
-        remark: TakeoverRemark,
-    },
+    /// A key of Multus' configuration in this file needs attention.
+    #[error("{0}: {1}")]
+    Remark(PathBuf, TakeoverRemark),
     /// With `--back`: the node has no installation.
     #[error("{NAME} is not installed, so the node stays as it is")]
     NotInstalled,
@@ -199,30 +194,23 @@ impl Problem for Notice {
     }
 
     fn remedy(&self) -> Option<String> {
-        let remedy = match self {
+        let remedy: &str = match self {
             Notice::UnusedMultus(_) => "remove Multus' DaemonSet when nothing needs it any more",
-            Notice::Remark {
-                remark: TakeoverRemark::KubeconfigOfMultus(_),
-                ..
-            } => {
+            Notice::Remark(_, TakeoverRemark::KubeconfigOfMultus(_)) => {
                 "start `jackfield agent`, set \"kubeconfig\" to null in the file of `install --conf`, \
                  then remove the DaemonSet"
             }
             Notice::MultusNamesOurs(_) => "restart Multus' DaemonSet, or correct the file",
-            Notice::MultusIsBack(binary) => {
-                return Some(format!(
-                    "run {} uninstall on the node when these pods are gone",
-                    binary.display()
-                ));
-            }
+            Notice::MultusIsBack(binary) => &format!(
+                "run {} uninstall on the node when these pods are gone",
+                binary.display()
+            ),
             Notice::NetworkCopied {
                 cluster_conf_dir, ..
-            } => {
-                return Some(format!(
-                    "configure {} as the runtime's CNI directory again, then remove the copy",
-                    cluster_conf_dir.display()
-                ));
-            }
+            } => &format!(
+                "configure {} as the runtime's CNI directory again, then remove the copy",
+                cluster_conf_dir.display()
+            ),
             _ => return None,
         };
         Some(remedy.to_owned())
@@ -271,17 +259,14 @@ mod tests {
                  of the installation is missing",
             ),
             (
-                Notice::Remark {
-                    file: "/m".into(),
-                    remark: TakeoverRemark::UnknownKey("a\"b".to_owned()),
-                },
+                Notice::Remark("/m".into(), TakeoverRemark::UnknownKey("a\"b".to_owned())),
                 r#"/m: unknown key "a\"b" is not taken over"#,
             ),
             (
-                Notice::Remark {
-                    file: "/m".into(),
-                    remark: TakeoverRemark::KubeconfigOfMultus("/k".to_owned()),
-                },
+                Notice::Remark(
+                    "/m".into(),
+                    TakeoverRemark::KubeconfigOfMultus("/k".to_owned()),
+                ),
                 "/m: Multus' DaemonSet maintains /k; start `jackfield agent`, set \"kubeconfig\" to \
                  null in the file of `install --conf`, then remove the DaemonSet",
             ),

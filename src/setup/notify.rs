@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify, WatchDescriptor};
+use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify, InotifyEvent, WatchDescriptor};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 
@@ -110,16 +110,11 @@ impl Notify {
         if self.is_ended_after(&mut fds, limit) {
             return Wake::End;
         }
+        // The manifest's folder does not count, because taking and releasing the lock of the
+        // installation may create and remove this folder.
+        let counts = |event: &InotifyEvent| event.name.as_ref().is_none_or(|name| name != FOLDER);
         match self.inotify.read_events() {
-            // The manifest's folder does not count, because taking and releasing the lock of the
-            // installation may create and remove this folder.
-            Ok(events)
-                if events
-                    .iter()
-                    .any(|it| it.name.as_ref().is_none_or(|it| it != FOLDER)) =>
-            {
-                Wake::Changed
-            }
+            Ok(events) if events.iter().any(counts) => Wake::Changed,
             _ => Wake::Quiet,
         }
     }
@@ -143,19 +138,14 @@ impl Notify {
 /// would kill an ordinary process, and the first process of a container would not notice the
 /// signal. The error names `dir`.
 pub(super) fn block_signals(dir: &Path) -> Result<SigSet, SetupError> {
-    let mut ends = SigSet::empty();
-    ends.add(Signal::SIGTERM);
-    ends.add(Signal::SIGINT);
+    let ends = SigSet::from_iter([Signal::SIGTERM, Signal::SIGINT]);
     let blocked = ends.thread_block();
     blocked.map_err(|cause| not_watched(dir, cause))?;
     Ok(ends)
 }
 
 fn not_watched(dir: &Path, cause: nix::Error) -> SetupError {
-    SetupError::Watch {
-        dir: dir.to_owned(),
-        cause: cause.into(),
-    }
+    SetupError::Watch(dir.to_owned(), cause.into())
 }
 
 #[cfg(test)]

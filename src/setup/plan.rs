@@ -59,11 +59,6 @@ impl NodeDirectories {
             previous: previous.flatten().as_ref().and_then(OurConf::read),
         })
     }
-
-    /// The directory of the cluster network's configuration.
-    pub(super) fn cluster(&self) -> &Directory {
-        self.apart.as_ref().unwrap_or(&self.runtime)
-    }
 }
 
 /// What the installer should put in place.
@@ -168,7 +163,7 @@ pub(super) fn plan(
             Err(reason) => return Ok(Outlook::Waiting(reason)),
         }
     } else {
-        let cluster = directories.cluster();
+        let cluster = directories.apart.as_ref().unwrap_or(runtime);
         let named = existing.and_then(|existing| still_there(existing, cluster));
         match (cluster.cluster_network(), named) {
             (Ok((name, network)), _) => {

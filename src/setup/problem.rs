@@ -69,13 +69,8 @@ pub enum Drift {
         to: String,
     },
     /// Jackfield's configuration was changed and cannot be used any more.
-    #[error("{file} was changed and is not a configuration: {cause}")]
-    Damaged {
-        /// The configuration.
-        file: PathBuf,
-        /// What is wrong with it.
-        cause: Arc<ConfFileProblem>,
-    },
+    #[error("{0} was changed and is not a configuration: {1}")]
+    Damaged(PathBuf, Arc<ConfFileProblem>),
     /// The file of Jackfield's configuration contains the configuration of another program.
     #[error("{0} contains the configuration of another program")]
     Overwritten(PathBuf),
@@ -110,13 +105,8 @@ pub enum Drift {
     #[error("{0} was replaced")]
     BinaryReplaced(PathBuf),
     /// The binary cannot be read.
-    #[error("{path}: {cause}")]
-    BinaryUnreadable {
-        /// The binary.
-        path: PathBuf,
-        /// Why it cannot be read.
-        cause: Arc<io::Error>,
-    },
+    #[error("{0}: {1}")]
+    BinaryUnreadable(PathBuf, Arc<io::Error>),
     /// The binary has the wrong mode or owner.
     #[error(
         "{path}: its mode is {mode:o} and its owner is {owner} instead of mode {MODE:o} and owner 0"
@@ -206,10 +196,7 @@ mod tests {
             ),
             (renamed("a.old"), "/a was renamed to a.old", stop),
             (
-                Drift::Damaged {
-                    file: "/a".into(),
-                    cause: Arc::new(ConfFileProblem::NoName),
-                },
+                Drift::Damaged("/a".into(), Arc::new(ConfFileProblem::NoName)),
                 "/a was changed and is not a configuration: the key \"name\" is missing",
                 stop,
             ),

@@ -17,9 +17,7 @@ use super::install_lock::InstallLock;
 use super::manifest::Manifest;
 use super::notify::{Notify, Wake};
 use super::report::Report;
-use super::takeover;
-use super::uninstall;
-use super::{HostPaths, Notice, Say, SetupError};
+use super::{HostPaths, Notice, Say, SetupError, takeover, uninstall};
 use crate::cluster::InstallationState;
 use crate::diagnostic::{self, Problem};
 
@@ -104,8 +102,7 @@ struct FailedAttempt {
 
 impl FailedAttempt {
     fn new(error: SetupError, before: Option<FailedAttempt>) -> FailedAttempt {
-        let pause = before.map_or(FIRST_PAUSE, |before| before.pause * 2);
-        let pause = pause.min(LONGEST_PAUSE);
+        let pause = before.map_or(FIRST_PAUSE, |it| LONGEST_PAUSE.min(it.pause * 2));
         FailedAttempt {
             cause: Rc::new(error),
             pause,
@@ -163,8 +160,7 @@ fn of_multus(options: &Options, say: Say<'_>) -> Result<Option<MultusStanding>, 
 fn go_back(paths: &HostPaths, say: Say<'_>) -> Result<Option<MultusStanding>, SetupError> {
     let _lock = InstallLock::take(paths)?;
     let runtime = Directory::read(paths, &paths.conf_dir)?;
-    let manifest = Manifest::read(paths)?;
-    let Some(manifest) = manifest else {
+    let Some(manifest) = Manifest::read(paths)? else {
         return Ok(Some(stays(Notice::NotInstalled)));
     };
     if manifest.taken_over.is_none() && runtime.multus().is_none() {

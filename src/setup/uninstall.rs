@@ -42,7 +42,7 @@ pub fn uninstall(
     for dir in [&paths.conf_dir, &paths.bin_dir] {
         stage::sweep(&paths.here(dir));
     }
-    let Some(manifest) = Manifest::read(paths)? else {
+    let Some(mut manifest) = Manifest::read(paths)? else {
         if Manifest::conf(paths)?.is_some() {
             return Err(SetupError::ManifestGone(paths.here(&paths.conf_dir)));
         }
@@ -57,7 +57,10 @@ pub fn uninstall(
     };
     journal::refuse_damaged_records(paths, force, say)?;
     let conf = remove_conf(paths, &manifest, say)?;
-    mark_as_leaving(paths, &manifest);
+    // Note in the manifest that the uninstall has begun. Ignore a failure, so that an uninstall
+    // works on a full disk.
+    manifest.is_leaving = true;
+    let _ = manifest.stage(paths).and_then(StagedFile::put);
     journal::clear(paths, &manifest, conf, cni_path, force, say)?;
     remove_binary(paths, &manifest, say)?;
     Manifest::forget(paths)?;
@@ -141,14 +144,6 @@ fn remove_conf(
     Manifest::conf(paths)
 }
 
-/// Notes in the manifest that the uninstall has begun. Ignores failures, so that an uninstall works
-/// on a full disk.
-fn mark_as_leaving(paths: &HostPaths, manifest: &Manifest) {
-    let mut manifest = manifest.clone();
-    manifest.is_leaving = true;
-    let _ = manifest.stage(paths).and_then(StagedFile::put);
-}
-
 /// Whether the file at `path` names Jackfield or Jackfield's configuration. For example, Multus'
 /// DaemonSet writes the name or the content of the directory's first file into Multus'
 /// configuration. Before the uninstall, this file was Jackfield's configuration.
@@ -165,10 +160,8 @@ fn names_ours(paths: &HostPaths, path: &Path) -> bool {
 /// - Before the uninstall, the runtime's directory had a network besides Jackfield.
 /// - The directory of the cluster network's file has no usable configuration.
 fn leave_a_network(paths: &HostPaths, runtime: &Directory, say: Say<'_>) -> Result<(), SetupError> {
-    let has_other = runtime
-        .files
-        .iter()
-        .any(|file| matches!(file.kind, Kind::Network(_) | Kind::Multus));
+    let mut files = runtime.files.iter();
+    let has_other = files.any(|file| matches!(file.kind, Kind::Network(_) | Kind::Multus));
     if !paths.is_apart() || has_other || runtime.files.is_empty() {
         return Ok(());
     }
@@ -196,10 +189,8 @@ fn remove_binary(paths: &HostPaths, manifest: &Manifest, say: Say<'_>) -> Result
     let here = paths.here(&manifest.binary);
     let content = found(Content::of(&here));
     let content = content.map_err(|cause| SetupError::io(&here, "read", cause))?;
-    if content
-        .as_ref()
-        .is_some_and(|content| *content != manifest.content)
-    {
+    let is_others = |content: &Content| *content != manifest.content;
+    if content.as_ref().is_some_and(is_others) {
         say(&Notice::BinaryStays(manifest.binary.clone()));
     } else if manifest.restore(paths, &manifest.binary)? {
         say(&Notice::Restored(manifest.binary.clone()));

@@ -36,10 +36,8 @@ pub(super) fn look(context: &Context<'_>, networks: &[Examined], mut findings: F
     checkpoint(context, has_plugins, &mut findings);
     orphaned(context, &mut findings);
     unrestored(context, &mut findings);
-    if let Some(network) = networks
-        .iter()
-        .find(|network| network.types.iter().any(|name| name == RDMA))
-    {
+    let uses_rdma = |network: &&Examined| network.types.iter().any(|name| name == RDMA);
+    if let Some(network) = networks.iter().find(uses_rdma) {
         exclusive(context, &network.label, &mut findings);
     }
     if !networks.is_empty() {
@@ -127,15 +125,10 @@ fn exclusive(context: &Context<'_>, label: &str, findings: &mut Findings<'_>) {
              system set netns exclusive` while no pod has a network namespace",
         ),
         Err(cause) => {
-            let problem = format!(
-                "its plugin rdma needs RDMA, but {}: {cause}",
-                file.display()
-            );
-            findings.add(
-                about,
-                problem,
-                "load the module ib_core and the device's driver",
-            );
+            let file = file.display();
+            let problem = format!("its plugin rdma needs RDMA, but {file}: {cause}");
+            let remedy = "load the module ib_core and the device's driver";
+            findings.add(about, problem, remedy);
         }
     }
 }

@@ -62,12 +62,13 @@ fn directories(paths: &HostPaths, manifest: Option<&Manifest>, findings: &mut Fi
         Err(error) => return findings.add_problem(dir, &error),
     };
     if directories.runtime.ours().is_none() {
-        match manifest {
-            None => return,
-            Some(manifest) if manifest.is_leaving => {
-                return findings.add(dir, "an uninstall has begun, and the binary and the journal stay for pods that still run", "run jackfield uninstall again when these pods are gone, or jackfield install to keep jackfield");
-            }
-            Some(_) => {}
+        let Some(manifest) = manifest else { return };
+        if manifest.is_leaving {
+            let problem = "an uninstall has begun, and the binary and the journal stay for pods \
+                           that still run";
+            let remedy = "run jackfield uninstall again when these pods are gone, or jackfield \
+                          install to keep jackfield";
+            return findings.add(dir, problem, remedy);
         }
     }
     match plan::plan(None, manifest, &directories) {

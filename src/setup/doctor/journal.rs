@@ -4,7 +4,6 @@ use std::path::Path;
 
 use super::{Findings, namespaces};
 use crate::boot::boot_id;
-use crate::cluster::PodName;
 use crate::journal::survey::Surveyed;
 use crate::journal::{Header, Key, Sandbox};
 use crate::kernel::PodNetns;
@@ -195,17 +194,13 @@ fn unless_the_runtime_does(command: Option<String>) -> String {
 
 /// The command that detaches the sandbox in place of the runtime, if the pod is known.
 fn detach_command(conf: &Path, header: &Header) -> Option<String> {
-    let PodName {
-        namespace, name, ..
-    } = header.pod.as_ref()?;
+    let pod = header.pod.as_ref()?;
     let Key { container, ifname } = header.key();
-    let netns = match has_netns(header).unwrap_or(true) {
-        true => header.netns.as_str(),
-        false => NO_NETNS,
-    };
+    let is_there = has_netns(header).unwrap_or(true);
+    let netns: &str = if is_there { &header.netns } else { NO_NETNS };
     Some(format!(
-        "run jackfield detach --conf {} --pod {namespace}/{name} --container-id {container} \
-         --ifname {ifname} --netns {netns}",
+        "run jackfield detach --conf {} --pod {pod} --container-id {container} --ifname {ifname} \
+         --netns {netns}",
         conf.display()
     ))
 }

@@ -25,10 +25,7 @@ pub(super) fn find(
                 to: to.clone(),
                 file,
             },
-            (None, Some(Kind::Broken(cause))) => Drift::Damaged {
-                cause: Arc::clone(cause),
-                file,
-            },
+            (None, Some(Kind::Broken(cause))) => Drift::Damaged(file, Arc::clone(cause)),
             (None, Some(_)) => Drift::Overwritten(file),
             (None, None) => Drift::Missing(file),
         });

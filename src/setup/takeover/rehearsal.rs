@@ -148,13 +148,9 @@ fn add(
     cni_path: &str,
     pod: &PodName,
 ) -> Result<Request, RequestError> {
-    let PodName {
-        namespace,
-        name,
-        uid,
-    } = pod;
+    let (namespace, name) = (&pod.namespace, &pod.name);
     let mut args = format!("IgnoreUnknown=1;K8S_POD_NAMESPACE={namespace};K8S_POD_NAME={name}");
-    if let Some(uid) = uid {
+    if let Some(uid) = &pod.uid {
         args += &format!(";K8S_POD_UID={uid}");
     }
     let call = Call::of(&[
@@ -170,14 +166,13 @@ fn add(
 }
 
 /// Converts the host's paths in a request to paths of this process, because a container has the
-/// host's directories at other paths. Removes the path of the readiness indicator file from the
-/// request, because a rehearsal does not wait for this file.
+/// host's directories at other paths. Does not convert the path of the readiness indicator file,
+/// because a rehearsal does not use this file.
 fn in_this_process(paths: &HostPaths, mut request: Request) -> Request {
-    let node = &mut request.config;
-    node.readiness_indicator = None;
     if paths.is_host() {
         return request;
     }
+    let node = &mut request.config;
     for path in [&mut node.bin_dir, &mut node.conf_dir, &mut node.cni_dir] {
         *path = paths.here(path);
     }
