@@ -18,8 +18,6 @@ use super::pause::Pause;
 use super::publisher::Publisher;
 use crate::cluster::api::events::{Change, Event};
 use crate::cluster::api::kinds::Objects;
-use crate::cluster::api::objects::PodObject;
-use crate::cluster::api::slices::SliceObject;
 use crate::cluster::api::{ApiError, ApiServer, PodView, SliceView};
 use crate::npwg::ObjectRef;
 use objects::ObjectWatch;
@@ -64,7 +62,7 @@ pub(super) async fn pods(
         kind: objects.kind,
         cache: &knowledge.cache.pods,
         keep: &|pod: &ObjectRef, text: &str, change| {
-            let view = PodView::from(serde_json::from_str::<PodObject>(text)?);
+            let view = serde_json::from_str::<PodView>(text)?;
             if change == Change::Added {
                 knowledge.foresee(pod, &view);
             }
@@ -85,10 +83,7 @@ pub(super) async fn slices(knowledge: Rc<Knowledge>) {
     let slices = ObjectWatch {
         kind: objects.kind,
         cache: &knowledge.cache.slices,
-        keep: &|_: &ObjectRef, text: &str, _| {
-            let slice = serde_json::from_str::<SliceObject>(text)?;
-            Ok(Some(SliceView::from(slice)))
-        },
+        keep: &|_: &ObjectRef, text: &str, _| Ok(Some(serde_json::from_str::<SliceView>(text)?)),
         heard: &|| {},
     };
     watch(&knowledge, "slice", &objects, &slices).await;

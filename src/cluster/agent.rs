@@ -150,10 +150,8 @@ impl Agent {
     /// disk, but does not learn the figures of this call.
     fn tell(&self, messages: &[ToAgent], record: &dyn Fn() -> Option<OwnedFd>) {
         let kept = self.stream.borrow_mut().take();
-        let frames = messages
-            .iter()
-            .filter_map(|message| frame::encode(message, MAX_TO_AGENT).ok());
-        let frames = frames.collect::<Vec<_>>().concat();
+        let encoded = |message: &ToAgent| frame::encode(message, MAX_TO_AGENT).ok();
+        let frames: Vec<u8> = messages.iter().filter_map(encoded).flatten().collect();
         let send = |stream: &UnixStream| connection::send_with(stream, &frames, record());
         let is_sent = kept
             .is_some_and(|stream| stream.set_nonblocking(true).is_ok() && send(&stream).is_ok());

@@ -166,10 +166,8 @@ fn plugins(dir: &Path) -> Result<Vec<Box<RawValue>>, ConfDirError> {
     let read_plugin = |path: &PathBuf| {
         plugin(&read(path)?.text).map_err(|error| ConfDirError::Plugin(path.clone(), error))
     };
-    files_if_any(dir, &["conf"])?
-        .iter()
-        .map(read_plugin)
-        .collect()
+    let files = files_if_any(dir, &["conf"])?;
+    files.iter().map(read_plugin).collect()
 }
 
 /// Checks one plugin's configuration and returns its text.

@@ -17,8 +17,7 @@ use crate::npwg::ObjectRef;
 pub(super) fn wanted<'a>(question: &Question, answer: &'a Answer) -> Option<Vec<&'a str>> {
     let pod = answer.pod.as_ref()?;
     let annotations = question.annotations.as_ref().unwrap_or(&pod.annotations);
-    let namespace = question.pod.as_ref().map_or("", |pod| &pod.namespace);
-    let selected = annotations.references(namespace, &question.multus_namespace, question.dialect);
+    let selected = question.references(annotations);
     // An answer may contain definitions that neither the question nor the annotations name.
     let named: HashSet<&ObjectRef> = question.networks.iter().chain(&selected).collect();
     let definitions = answer.definitions.iter();
@@ -44,13 +43,10 @@ pub(super) fn fit_containers(question: &Question, answer: &mut Answer) -> bool {
     if let Some(pod) = &mut answer.pod
         && !pod.annotations.may_name_devices()
     {
-        let others_left_out = |container: &mut Container| {
-            container
-                .requests
-                .retain(|resource, _| wanted.contains(resource));
-            !container.requests.is_empty()
-        };
-        pod.containers.retain_mut(others_left_out);
+        pod.containers.retain_mut(|Container { requests, .. }| {
+            requests.retain(|resource, _| wanted.contains(resource));
+            !requests.is_empty()
+        });
     }
     fits(answer)
 }

@@ -4,7 +4,6 @@
 mod status;
 
 use std::cell::OnceCell;
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -12,7 +11,6 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::api::PodView;
-use super::api::objects::PodObject;
 use super::devices::ask_kubelet;
 use super::lookup::{LookupError, LookupResult, Place};
 use super::manifests::Manifests;
@@ -60,15 +58,33 @@ impl Folder {
         (namespace, name): (&str, &str),
         read: impl Fn(&Value) -> Result<T, ManifestError>,
     ) -> LookupResult<T> {
-        let found = manifests.find(kind, namespace, name);
-        let found = found.ok_or_else(|| LookupError::Missing {
-            kind,
-            object: format!("{namespace}/{name}"),
-            place: self.place(manifests),
-        });
-        found
-            .and_then(|manifest| Ok(read(&manifest.body)?))
-            .map_err(|error| error.to_string())
+        let Some(manifest) = manifests.find(kind, namespace, name) else {
+            let object = format!("{namespace}/{name}");
+            return Err(LookupError::Missing(kind, object, self.place(manifests)).to_string());
+        };
+        read(&manifest.body).map_err(|error| error.to_string())
+    }
+
+    /// Finds the pod of that name.
+    fn find_pod(&self, manifests: &Manifests, name: &PodName) -> Result<Pod, ClusterError> {
+        let Some(manifest) = manifests.find("Pod", &name.namespace, &name.name) else {
+            let place = self.place(manifests);
+            return Err(ClusterError::UnknownPod(name.to_string(), place));
+        };
+        let view = PodView::deserialize(&manifest.body);
+        let view = view.map_err(|error| ClusterError::Manifest(name.to_string(), error))?;
+        let annotations = manifest.metadata.annotations.as_ref();
+        let devices = annotations.and_then(|annotations| annotations.get(DEVICES));
+        let devices = devices
+            .filter(|text| !text.trim().is_empty())
+            .map(|text| serde_json::from_str(text))
+            .transpose()
+            .map_err(|error| ClusterError::Devices(name.to_string(), error))?;
+        Ok(Pod {
+            uid: manifest.metadata.uid.clone(),
+            devices: devices.unwrap_or_default(),
+            ..view.to_pod(None)
+        })
     }
 
     fn status_dir(&self, pod: &PodName) -> PathBuf {
@@ -89,17 +105,11 @@ impl Cluster for Folder {
         let mut answer = Answer::default();
         let mut wanted = question.networks.clone();
         if let Some(name) = &question.pod {
-            let unknown = || ClusterError::UnknownPod(name.to_string(), self.place(manifests));
-            let mut pod = find_pod(manifests, name)?.ok_or_else(unknown)?;
+            let mut pod = self.find_pod(manifests, name)?;
             if let Some(given) = &question.annotations {
                 pod.annotations = given.clone();
             }
-            let named = pod.annotations.references(
-                &name.namespace,
-                &question.multus_namespace,
-                question.dialect,
-            );
-            wanted.extend(named);
+            wanted.extend(question.references(&pod.annotations));
             for claim in pod.annotations.claims(&name.namespace, question.dialect) {
                 let name = (name.namespace.as_str(), claim.as_str());
                 let found = self.object(manifests, CLAIM, name, IpamClaim::from_json);
@@ -163,27 +173,6 @@ impl Cluster for Folder {
     fn sweep(&self, pod: &PodName) {
         status::sweep(&self.status_dir(pod));
     }
-}
-
-/// Finds the pod of that name.
-fn find_pod(manifests: &Manifests, name: &PodName) -> Result<Option<Pod>, ClusterError> {
-    let Some(manifest) = manifests.find("Pod", &name.namespace, &name.name) else {
-        return Ok(None);
-    };
-    let object = PodObject::deserialize(&manifest.body);
-    let object = object.map_err(|error| ClusterError::Manifest(name.to_string(), error))?;
-    let annotations = manifest.metadata.annotations.as_ref();
-    let devices = annotations.and_then(|annotations| annotations.get(DEVICES));
-    let devices: Option<BTreeMap<String, Vec<String>>> = devices
-        .filter(|text| !text.trim().is_empty())
-        .map(|text| serde_json::from_str(text))
-        .transpose()
-        .map_err(|error| ClusterError::Devices(name.to_string(), error))?;
-    Ok(Some(Pod {
-        uid: manifest.metadata.uid.clone(),
-        devices: devices.unwrap_or_default(),
-        ..PodView::from(object).to_pod(None)
-    }))
 }
 
 #[cfg(test)]

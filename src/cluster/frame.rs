@@ -126,19 +126,17 @@ fn encode_into<T: Serialize>(
     message: &T,
     limit: usize,
 ) -> Result<Vec<u8>, FrameError> {
-    frame.resize(HEADER, 0);
+    frame.extend(MAGIC);
+    frame.extend(VERSION.to_be_bytes());
+    // The length of the JSON replaces these four bytes.
+    frame.extend([0; 4]);
     serde_json::to_writer(&mut frame, message).map_err(FrameError::Json)?;
     let length = frame.len() - HEADER;
     let written = u32::try_from(length).ok().filter(|_| length <= limit);
     let Some(written) = written else {
         return Err(FrameError::TooLarge { length, limit });
     };
-    let version = VERSION.to_be_bytes();
-    let header = MAGIC
-        .into_iter()
-        .chain(version)
-        .chain(written.to_be_bytes());
-    frame.splice(..HEADER, header);
+    frame[4..HEADER].copy_from_slice(&written.to_be_bytes());
     Ok(frame)
 }
 

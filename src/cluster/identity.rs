@@ -26,11 +26,10 @@ impl Identity {
     /// contain the same hash. A user's pod with only one of these annotations is not a mirror pod.
     pub fn new(uid: &str, annotations: &BTreeMap<String, String>) -> Identity {
         let mirror = annotations.get(MIRROR).filter(|uid| is_of_static_form(uid));
+        let mirror = mirror.filter(|mirror| annotations.get(HASH) == Some(mirror));
         Identity {
             uid: uid.to_owned(),
-            mirrors: mirror
-                .filter(|mirror| annotations.get(HASH) == Some(mirror))
-                .cloned(),
+            mirrors: mirror.cloned(),
         }
     }
 

@@ -17,16 +17,9 @@ pub type LookupResult<T> = Result<T, String>;
 /// Why a definition or a claim cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum LookupError {
-    /// There is no such object.
-    #[error("no {kind} {object} in {place}")]
-    Missing {
-        /// The kind of the missing object.
-        kind: &'static str,
-        /// Namespace and name.
-        object: String,
-        /// Where the object was looked up.
-        place: Place,
-    },
+    /// No object of this kind and this name exists in this place.
+    #[error("no {0} {1} in {2}")]
+    Missing(&'static str, String, Place),
     /// The definition is longer than this limit, in bytes.
     #[error("NetworkAttachmentDefinition {0} has more than {1} bytes; make it smaller")]
     TooLong(ObjectRef, usize),
@@ -99,11 +92,7 @@ mod tests {
     #[test]
     fn each_error_says_what_failed_and_what_to_do() {
         let object = || "a/n".parse().unwrap();
-        let missing = |place| LookupError::Missing {
-            kind: "IPAMClaim",
-            object: "a/c".into(),
-            place,
-        };
+        let missing = |place| LookupError::Missing("IPAMClaim", "a/c".into(), place);
         let folder = Place::Folder {
             path: "/m".into(),
             broken: None,

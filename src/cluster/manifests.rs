@@ -107,7 +107,8 @@ impl Manifests {
         let text = match regular_file::read_text(&path, MAX_FILE) {
             Ok(text) => text,
             Err(error) => {
-                self.skip(ManifestFileError::File(path, error));
+                self.broken
+                    .push(Arc::new(ManifestFileError::File(path, error)));
                 return true;
             }
         };
@@ -122,18 +123,14 @@ impl Manifests {
                 Err(source) => vec![source],
             };
             for source in broken {
-                self.skip(ManifestFileError::Document {
+                self.broken.push(Arc::new(ManifestFileError::Document {
                     path: path.clone(),
                     number: number + 1,
                     source,
-                });
+                }));
             }
         }
         true
-    }
-
-    fn skip(&mut self, broken: ManifestFileError) {
-        self.broken.push(Arc::new(broken));
     }
 
     /// Adds a document, or the items of a `List`. Skips objects without a `kind`. Returns an error

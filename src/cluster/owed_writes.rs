@@ -94,10 +94,8 @@ fn time_since_boot() -> String {
 
 /// Returns the time since boot. Every kernel has this clock, so reading it does not fail.
 fn since_boot() -> Duration {
-    ClockId::CLOCK_BOOTTIME
-        .now()
-        .map(Duration::from)
-        .unwrap_or_default()
+    let now = ClockId::CLOCK_BOOTTIME.now();
+    now.map(Duration::from).unwrap_or_default()
 }
 
 /// Returns the current period.
@@ -220,13 +218,12 @@ impl OwedWrites {
     /// # Errors
     /// When the directory exists and cannot be read.
     pub fn names(&self) -> io::Result<Vec<String>> {
-        let names = self
-            .entries()?
-            .map(|entry| Ok(entry?.file_name().into_string().ok()));
-        let names = names.filter_map(io::Result::transpose);
-        names
-            .filter(|name| name.as_ref().map_or(true, |name| is_write(name)))
-            .collect()
+        let mut names = Vec::new();
+        for entry in self.entries()? {
+            let name = entry?.file_name().into_string().ok();
+            names.extend(name.filter(|name| is_write(name)));
+        }
+        Ok(names)
     }
 
     /// Finds the owed writes and the files that cannot be read. Changes no file.

@@ -64,9 +64,7 @@ impl Publication {
         status: Option<Vec<StatusEntry>>,
         mut events: Vec<Event>,
     ) -> Publication {
-        let length = status.as_ref().map_or(0, |status| {
-            serde_json::to_string(status).map_or(0, |text| text.len())
-        });
+        let length = serde_json::to_string(&status).map_or(0, |text| text.len());
         let status = status.filter(|_| length <= MAX_STATUS);
         if length > MAX_STATUS {
             events.push(Omission::LongStatus(length).event());

@@ -44,6 +44,14 @@ pub struct Question {
     pub patience: Duration,
 }
 
+impl Question {
+    /// Returns every definition that `annotations` of the pod name, without duplicates.
+    pub(super) fn references(&self, annotations: &PodAnnotations) -> Vec<ObjectRef> {
+        let namespace = self.pod.as_ref().map_or("", |pod| &pod.namespace);
+        annotations.references(namespace, &self.multus_namespace, self.dialect)
+    }
+}
+
 /// The answer to a [`Question`]: the pod, and the definitions and claims of its networks.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]

@@ -9,8 +9,7 @@ use super::files::dir_with;
 use super::{accepted, said, settles, text};
 use crate::cluster::api::definitions::{self, Unread};
 use crate::cluster::api::events;
-use crate::cluster::api::objects::PodObject;
-use crate::cluster::api::slices::{SliceObject, identify};
+use crate::cluster::api::slices::identify;
 use crate::cluster::api::{PodView, SliceView};
 use crate::cluster::lookup::LookupError;
 use crate::cluster::{Answer, Cluster, Folder, PodAnnotations, PodName, Question};
@@ -97,12 +96,11 @@ pub(super) fn objects(bytes: &[u8]) -> Option<()> {
     }
     let line = format!(r#"{{"type":"ADDED","object":{object}}}"#);
     assert!(matches!(events::read(&line), Ok(Ok(_))), "{line}");
-    if let Ok(pod) = serde_json::from_value::<PodObject>(object.clone()) {
-        let view = PodView::from(pod);
+    if let Ok(view) = serde_json::from_value::<PodView>(object.clone()) {
         assert_eq!(view.to_be_kept().is_none(), view.is_unattached);
     }
-    let slice: SliceObject = serde_json::from_value(object).ok()?;
-    let slices = [Rc::new(SliceView::from(slice))];
+    let slice: SliceView = serde_json::from_value(object).ok()?;
+    let slices = [Rc::new(slice)];
     let mut devices = PodDevices {
         on_node: Some(Vec::new()),
         ..PodDevices::default()

@@ -118,12 +118,8 @@ impl Read for ByDeadline<'_> {
         let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(MOST_DESCRIPTORS))];
         let mut control = RecvAncillaryBuffer::new(&mut space);
         let mut into = [IoSliceMut::new(buffer)];
-        let read = recvmsg(
-            self.stream,
-            &mut into,
-            &mut control,
-            RecvFlags::CMSG_CLOEXEC,
-        )?;
+        let flags = RecvFlags::CMSG_CLOEXEC;
+        let read = recvmsg(self.stream, &mut into, &mut control, flags)?;
         let mut descriptors = 0;
         for message in control.drain() {
             if let RecvAncillaryMessage::ScmRights(sent) = message {

@@ -92,13 +92,8 @@ pub async fn answer(
         if let Some(given) = &question.annotations {
             pod.annotations = given.clone();
         }
-        let dialect = question.dialect;
-        wanted.extend(pod.annotations.references(
-            &name.namespace,
-            &question.multus_namespace,
-            dialect,
-        ));
-        let claims = pod.annotations.claims(&name.namespace, dialect);
+        wanted.extend(question.references(&pod.annotations));
+        let claims = pod.annotations.claims(&name.namespace, question.dialect);
         answer.claims = stream::iter(claims)
             .map(async |claim| {
                 let found = lookup.claim(&name.namespace, &claim).await;

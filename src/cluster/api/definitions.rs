@@ -23,9 +23,8 @@ const SHORT: usize = 64 << 10;
 
 /// A definition on the wire. Other keys are skipped.
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[serde(default, rename_all = "camelCase")]
 struct Wire<'a> {
-    #[serde(rename = "apiVersion")]
     api_version: Value,
     kind: Value,
     metadata: Metadata,
@@ -33,12 +32,11 @@ struct Wire<'a> {
     spec: Option<Spec<'a>>,
 }
 
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default)]
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
 struct Metadata {
     name: Value,
     namespace: Value,
-    #[serde(rename = "resourceVersion")]
     resource_version: String,
     annotations: Option<BTreeMap<String, Value>>,
 }
@@ -141,11 +139,10 @@ impl ApiServer {
             .await
             .map_err(|error| match error.code() {
                 _ if error.is_long_answer() => LookupError::TooLong(object.clone(), most),
-                Some(404) => LookupError::Missing {
-                    kind: "NetworkAttachmentDefinition",
-                    object: object.to_string(),
-                    place: Place::ApiServer,
-                },
+                Some(404) => {
+                    let kind = "NetworkAttachmentDefinition";
+                    LookupError::Missing(kind, object.to_string(), Place::ApiServer)
+                }
                 _ => error.into(),
             })
     }

@@ -193,13 +193,11 @@ impl ApiError {
 
     /// Whether the API server refused the object as too long. A retry would then fail too.
     pub fn is_too_long(&self) -> bool {
-        let is_field_too_long = || {
-            let details = self.refusal().and_then(|status| status.details.as_ref());
-            details.is_some_and(|it| it.causes.iter().any(|it| it.reason == FIELD_TOO_LONG))
-        };
+        let details = self.refusal().and_then(|status| status.details.as_ref());
+        let mut causes = details.into_iter().flat_map(|details| &details.causes);
         match self.code() {
             Some(413) => true,
-            Some(422) => is_field_too_long(),
+            Some(422) => causes.any(|cause| cause.reason == FIELD_TOO_LONG),
             _ => false,
         }
     }

@@ -7,10 +7,10 @@ use std::rc::Rc;
 use super::answer::Lookup;
 use super::definitions::{self, LARGEST_DEFINITION};
 use super::kinds::Objects;
-use super::objects::{PodObject, PodView};
+use super::objects::PodView;
 use super::pages::Item;
 use super::server::{GROUP, pod_path};
-use super::slices::{SliceObject, SliceView};
+use super::slices::SliceView;
 use super::{ApiError, ApiServer};
 use crate::cluster::lookup::{LookupError, Place};
 use crate::cluster::{Census, PodName};
@@ -23,8 +23,7 @@ impl Lookup for ApiServer {
         let Ok(pod) = ObjectRef::new(namespace, name) else {
             return Ok(None);
         };
-        let object: Option<PodObject> = self.find(&pod_path(&pod)).await?;
-        Ok(object.map(PodView::from))
+        self.find(&pod_path(&pod)).await
     }
 
     async fn definition(&self, object: &ObjectRef) -> Result<Definition, Rc<LookupError>> {
@@ -35,14 +34,11 @@ impl Lookup for ApiServer {
     async fn claim(&self, namespace: &str, name: &str) -> Result<IpamClaim, LookupError> {
         let claim = ObjectRef::new(namespace, name)?;
         let path = format!("/apis/{GROUP}/v1alpha1/namespaces/{namespace}/ipamclaims/{name}");
-        match self.find(&path).await? {
-            Some(body) => Ok(IpamClaim::from_json(&body)?),
-            None => Err(LookupError::Missing {
-                kind: "IPAMClaim",
-                object: claim.to_string(),
-                place: Place::ApiServer,
-            }),
-        }
+        let Some(body) = self.find(&path).await? else {
+            let name = claim.to_string();
+            return Err(LookupError::Missing("IPAMClaim", name, Place::ApiServer));
+        };
+        Ok(IpamClaim::from_json(&body)?)
     }
 
     fn kubelet(&self, socket: &Path) -> Rc<PodResources> {
@@ -52,7 +48,7 @@ impl Lookup for ApiServer {
     async fn slices(&self, node: &str) -> Result<Vec<Rc<SliceView>>, ApiError> {
         let mut slices = Vec::new();
         let take = |item: Item<'_>| {
-            slices.extend(item.read().map(|slice: SliceObject| Rc::new(slice.into())));
+            slices.extend(item.read::<SliceView>().map(Rc::new));
             true
         };
         match self.list(&Objects::slices(node), take).await {
@@ -76,13 +72,11 @@ impl ApiServer {
             ..Census::default()
         };
         let take = |item: Item<'_>| {
-            let read = item.object().ok().zip(item.read::<PodObject>());
-            if let Some((name, view)) = read.map(|(name, pod)| (name, PodView::from(pod)))
+            if let Some((name, view)) = item.object().ok().zip(item.read::<PodView>())
                 && !view.is_unattached
             {
-                census
-                    .pods
-                    .push(PodName::of(&name, Some(view.identity.uid)));
+                let uid = Some(view.identity.uid);
+                census.pods.push(PodName::of(&name, uid));
             }
             true
         };

@@ -22,7 +22,7 @@ const REQUEST: usize = 64;
 /// A pod as JSON, with the fields of [`PodView`]. Other fields are skipped and need not be
 /// valid.
 #[derive(Debug, Clone, Default, Deserialize)]
-pub struct PodObject {
+struct PodObject {
     #[serde(default)]
     metadata: PodMetadata,
     spec: Option<PodSpec>,
@@ -68,7 +68,8 @@ struct Resources {
 }
 
 /// The fields of a pod that Jackfield uses.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(from = "PodObject")]
 pub struct PodView {
     /// The pod's UIDs.
     pub identity: Identity,

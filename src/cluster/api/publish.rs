@@ -7,7 +7,6 @@ use http::Method;
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
-use super::objects::PodObject;
 use super::server::{JSON, JSON_PATCH, pod_path};
 use super::{ApiError, ApiServer, Lookup, PodView};
 use crate::cluster::identity::is_of_static_form;
@@ -106,8 +105,7 @@ pub async fn publish(
             break view;
         };
         attempt += 1;
-        let patched = server.write(Method::PATCH, JSON_PATCH, &path, &patch).await;
-        match patched.map(|object: PodObject| PodView::from(object)) {
+        match server.write(Method::PATCH, JSON_PATCH, &path, &patch).await {
             Ok(patched) => break patched,
             Err(error) if error.code() == Some(404) => return Ok(PublishOutcome::PodGone),
             // A retry would fail too, so an event reports the refusal.

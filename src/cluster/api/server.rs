@@ -102,9 +102,8 @@ impl ApiServer {
             .uri(path)
             .header(header::CONTENT_TYPE, content)
             .header(header::ACCEPT, JSON)
-            .body(body.to_string().into_bytes())
-            .map_err(|error| self.failed(&name, error))?;
-        let answer = body::read(&self.client, request, LARGEST);
+            .body(body.to_string().into_bytes());
+        let answer = async { body::read(&self.client, request?, LARGEST).await };
         let answer = self.in_time(&name, LIMIT, answer);
         self.parse(&name, &answer.await?)
     }
@@ -128,15 +127,13 @@ impl ApiServer {
         accept: &str,
         most: usize,
     ) -> Result<Vec<u8>, ApiError> {
-        let name = format!("GET {path}");
         let request = Request::get(path).header(header::ACCEPT, accept);
         let request = request.body(Vec::new());
-        let request = request.map_err(|error| self.failed(&name, error))?;
+        let answer = async { body::read(&self.client, request?, most).await };
         // `body::read` may begin a second attempt after `PATIENCE`. Then the whole `LIMIT` is left
         // for that attempt.
         let limit = LIMIT + body::PATIENCE;
-        self.in_time(&name, limit, body::read(&self.client, request, most))
-            .await
+        self.in_time(&format!("GET {path}"), limit, answer).await
     }
 
     /// Begins a watch and returns the body of the answer. Reading the body has no time limit.
@@ -154,10 +151,9 @@ impl ApiServer {
         ));
         let request = Request::get(path).header(header::ACCEPT, objects.watched_as);
         let request = request.body(Vec::new());
-        let request = request.map_err(|error| self.failed(name, error))?;
         let client = self.client.client();
-        self.in_time(name, LIMIT, body::send(&self.client, &client, request))
-            .await
+        let answer = async { body::send(&self.client, &client, request?).await };
+        self.in_time(name, LIMIT, answer).await
     }
 
     async fn in_time<T>(

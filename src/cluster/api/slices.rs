@@ -23,8 +23,7 @@ const DEVICE: usize = 128;
 
 /// A slice on the wire.
 #[derive(Debug, Clone, Default, Deserialize)]
-pub struct SliceObject {
-    #[serde(default)]
+struct SliceObject {
     spec: Option<SliceSpec>,
 }
 
@@ -51,7 +50,8 @@ struct DeviceSpec {
 }
 
 /// The fields of a slice that the agent keeps.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(from = "SliceObject")]
 pub struct SliceView {
     driver: String,
     pool: PoolSpec,
@@ -77,25 +77,23 @@ impl From<SliceObject> for SliceView {
         SliceView {
             driver: spec.driver,
             pool: spec.pool,
-            devices: devices
-                .map(|device| {
-                    let identity = identity(&device.attributes.unwrap_or_default());
-                    (device.name, identity)
-                })
-                .collect(),
+            devices: devices.map(identified).collect(),
         }
     }
 }
 
-fn identity(attributes: &BTreeMap<String, Value>) -> SliceIdentity {
+/// Returns a device's name and identity.
+fn identified(device: DeviceSpec) -> (String, SliceIdentity) {
+    let attributes = device.attributes.unwrap_or_default();
     let text = |name: &str| {
         let value = attributes.get(name)?.get("string")?.as_str()?;
         Some(value.to_owned()).filter(|value| !value.is_empty())
     };
-    SliceIdentity {
+    let identity = SliceIdentity {
         resource: text(RESOURCE_NAME),
         id: text(DEVICE_ID).or_else(|| text(PCI_BUS_ID)),
-    }
+    };
+    (device.name, identity)
 }
 
 /// Whether kubelet's report needs data from slices: the report has devices of DRA drivers, or it
@@ -129,13 +127,11 @@ pub(crate) fn identify(slices: &[Rc<SliceView>], devices: &mut PodDevices) -> bo
 /// driver that changes its pool writes slices of a higher generation. Only the slices of the
 /// highest generation are current.
 fn find<'a>(slices: &'a [Rc<SliceView>], device: &DynamicDevice) -> Option<&'a SliceIdentity> {
-    let of_pool = || {
-        slices
-            .iter()
-            .filter(|slice| slice.driver == device.driver && slice.pool.name == device.pool)
-    };
-    let newest = of_pool().map(|slice| slice.pool.generation).max()?;
-    of_pool()
+    let of_pool = slices
+        .iter()
+        .filter(|slice| slice.driver == device.driver && slice.pool.name == device.pool);
+    let newest = of_pool.clone().map(|slice| slice.pool.generation).max()?;
+    of_pool
         .filter(|slice| slice.pool.generation == newest)
         .flat_map(|slice| &slice.devices)
         .find(|(name, _)| *name == device.device)

@@ -41,9 +41,7 @@ impl Problem for ClusterError {
             Self::Agent(socket, source) => {
                 let socket = socket.display();
                 match source {
-                    AgentProblem::Untrusted(uid) => {
-                        format!("agentSocket {socket}: user {uid} listens there instead of root")
-                    }
+                    AgentProblem::Untrusted(_) => format!("agentSocket {socket}: {source}"),
                     source if source.is_absence() => {
                         format!("the agent does not answer on {socket}: {source}")
                     }

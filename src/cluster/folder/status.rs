@@ -49,11 +49,8 @@ fn append_events(dir: &Path, events: &[Event]) -> std::io::Result<()> {
     }
     let mut lines = Vec::new();
     for event in events {
-        let message = console::line(&event.message).into_owned();
-        let event = Event {
-            message,
-            ..event.clone()
-        };
+        let mut event = event.clone();
+        event.message = console::line(&event.message).into_owned();
         serde_json::to_writer(&mut lines, &event)?;
         lines.push(b'\n');
     }

@@ -70,9 +70,8 @@ impl Problem for FrameError {
     fn remedy(&self) -> Option<String> {
         let remedy = match self {
             Self::Io(_) | Self::Foreign | Self::TooLarge { .. } => return None,
-            Self::Version(_) => "use the same release of plugin and agent",
+            Self::Version(_) | Self::Json(_) => "use the same release of plugin and agent",
             Self::Definitions { .. } => "make them smaller or select fewer",
-            Self::Json(_) => "use the same release of plugin and agent",
         };
         Some(remedy.to_owned())
     }

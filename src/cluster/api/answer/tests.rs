@@ -62,11 +62,7 @@ fn pod(uid: &str, node: &str, networks: &str) -> Option<PodView> {
 }
 
 fn missing(kind: &'static str, name: &str) -> LookupError {
-    LookupError::Missing {
-        kind,
-        object: name.to_owned(),
-        place: Place::ApiServer,
-    }
+    LookupError::Missing(kind, name.to_owned(), Place::ApiServer)
 }
 
 fn ask(two: &CacheAndServer, question: &Question) -> Result<Answer, ClusterError> {

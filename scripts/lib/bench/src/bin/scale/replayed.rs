@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use jackfield::cluster::api::events::Event;
 use jackfield::cluster::api::kinds::Objects;
-use jackfield::cluster::api::objects::PodObject;
 use jackfield::cluster::api::{ApiError, ApiServer, EventContext, PodView, publish};
 use jackfield::cluster::{self, PodName, Publication};
 use jackfield::npwg::{ObjectRef, StatusEntry};
@@ -53,7 +52,7 @@ pub(crate) async fn live(plan: Plan, board: Rc<Board>, ready: oneshot::Sender<Co
     let definitions = Objects::definitions();
     let mut views = Vec::new();
     let take = |name: ObjectRef, text: &str| {
-        let view = serde_json::from_str::<PodObject>(text).map(PodView::from);
+        let view = serde_json::from_str::<PodView>(text);
         views.extend(
             view.ok()
                 .and_then(|it| it.to_be_kept())
