@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 
-use self::holders::{end, holders, holds};
+use self::holders::{end, holders, holds, runs_jackfield};
 use super::files::{entries, options};
 use super::key;
 use crate::boot;
@@ -99,7 +99,9 @@ impl Lock {
                 orphans_seen = None;
             } else {
                 let waited = clock::now() - *orphans_seen.get_or_insert_with(clock::now);
-                if waited >= patience {
+                // Another call may have taken the lock since `owner_lives`, and have started
+                // delegates. By now, it has written its process ID into the file.
+                if waited >= patience && !has_owner(&path) {
                     end(&orphans, &file, name);
                 }
                 if waited > patience + ORPHANS_DIE_WITHIN {
@@ -135,14 +137,24 @@ impl Lock {
         Lock { file, path }.claim().ok()
     }
 
-    /// Whether a running Jackfield holds the lock of `container` in `dir`. False if only orphans of a
-    /// dead Jackfield hold the lock: [`Lock::take`] then waits for the orphans or kills them.
+    /// Whether only orphans hold the lock of `container` in `dir`, and the dead Jackfield that
+    /// started them took the lock more than `age` ago. No Jackfield waits for the lock.
+    /// [`Lock::take`] would kill such orphans.
     #[must_use]
-    pub fn is_in_use(dir: &Path, container: &ContainerId) -> bool {
+    pub fn is_orphaned(dir: &Path, container: &ContainerId, age: Duration) -> bool {
         let path = named(dir, &key::short(container));
+        let checked = private_dir::check(dir);
+        let Ok(file) = checked.and_then(|()| disk::open(options().read(true), &path)) else {
+            return false;
+        };
+        let taken = file.metadata().and_then(|file| file.modified());
+        let held = taken.map(|taken| clock::time_of_day().duration_since(taken));
+        if !held.is_ok_and(|held| held.is_ok_and(|held| held > age)) {
+            return false;
+        }
         let name = path.file_name().unwrap_or_default();
-        let file = disk::open(options().read(true), &path).ok();
-        file.is_some_and(|file| owner(&file).is_some_and(|owner| holds(owner, &file, name)))
+        let holders = holders(&file, name, clock::now() + NAMES_WITHIN);
+        !holders.is_empty() && !holders.into_iter().any(runs_jackfield)
     }
 
     /// Removes the file of every free lock in `dir`. A killed call leaves the file of its lock
@@ -254,6 +266,13 @@ fn is_at(file: &File, path: &Path) -> bool {
         (Ok(held), Ok(there)) => (held.dev(), held.ino()) == (there.dev(), there.ino()),
         _ => false,
     }
+}
+
+/// Whether the process that the file names has the file open.
+fn has_owner(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default();
+    let file = disk::open(options().read(true), path);
+    file.is_ok_and(|file| owner(&file).is_some_and(|owner| holds(owner, &file, name)))
 }
 
 /// Reads the process ID that Jackfield wrote into the file when it took the lock.

@@ -161,6 +161,7 @@ fn a_change_that_is_killed_is_repeated_although_its_plugin_still_hangs() {
     fs::write(&plugin, script).unwrap();
     fs::set_permissions(&plugin, fs::Permissions::from_mode(0o755)).unwrap();
     lab.configure("binDir", json!(bin));
+    lab.configure("deadlines", json!({"delegate": "5s"}));
     let ipam = json!({"type": "static", "addresses": [{"address": "10.4.0.5/24"}]});
     lab.definition_of(
         "c",

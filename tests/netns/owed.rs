@@ -129,7 +129,8 @@ fn a_debt_that_takes_long_delays_nobody_and_is_not_ended_half_way() {
 
 #[test]
 fn a_retry_that_is_killed_is_repeated_although_its_plugin_still_hangs() {
-    let lab = lab_with_a_debt();
+    let mut lab = lab_with_a_debt();
+    lab.configure("deadlines", json!({"delegate": "5s"}));
     let hang = "[ $CNI_COMMAND = DEL ] && mkdir $LAB/hung && exec sleep 1000";
     lab.recorder("ptp-rec", "ptp", hang);
     is_due(&lab);
@@ -139,6 +140,11 @@ fn a_retry_that_is_killed_is_repeated_although_its_plugin_still_hangs() {
     kill(Pid::from_raw(retry), Signal::SIGKILL).unwrap();
     is_due(&lab);
     assert_eq!(other_del(&lab).exit, 0);
+    assert!(is_at_work(&lab), "the plugin still has time");
+    until("the debt is settled", || {
+        other_del(&lab);
+        !is_at_work(&lab)
+    });
     is_settled(&lab);
     fs::remove_dir(lab.path("hung")).unwrap();
     lab.assert_nothing_left();

@@ -75,7 +75,6 @@ pub(super) fn holders(file: &File, name: &OsStr, until: Instant) -> Vec<i32> {
 /// lock and not yet written its process ID.
 pub(super) fn end(holders: &[i32], file: &File, name: &OsStr) {
     ask_machine!(kill(holders));
-    let program = program("self");
     for pid in holders {
         // If the process `pid` ends and a new process gets the same ID, a signal to the pidfd does
         // not reach the new process. `holds` below checks that the process is still a holder.
@@ -85,8 +84,7 @@ pub(super) fn end(holders: &[i32], file: &File, name: &OsStr) {
         let Ok(process) = pidfd_open(number, PidfdFlags::empty()) else {
             continue;
         };
-        let is_orphan = program.is_none() || self::program(pid) != program;
-        if !is_orphan || !holds(*pid, file, name) {
+        if runs_jackfield(*pid) || !holds(*pid, file, name) {
             continue;
         }
         match getpgid(Some(Pid::from_raw(*pid))) {
@@ -97,6 +95,11 @@ pub(super) fn end(holders: &[i32], file: &File, name: &OsStr) {
         }
         let _ = pidfd_send_signal(process, rustix::process::Signal::KILL);
     }
+}
+
+/// Whether a process runs Jackfield. A name that cannot be read is not Jackfield's.
+pub(super) fn runs_jackfield(pid: i32) -> bool {
+    program("self").is_some_and(|ours| program(pid) == Some(ours))
 }
 
 /// Returns the file name of the program that a process runs, even if the file has been replaced.

@@ -63,17 +63,20 @@ fn an_orphan_that_does_not_finish_in_time_is_killed() {
 }
 
 #[test]
-fn a_lock_that_only_an_orphan_holds_is_neither_free_nor_in_use() {
+fn a_lock_is_orphaned_if_only_old_orphans_hold_it() {
     let dir = tempfile::tempdir().unwrap();
-    assert!(!Lock::is_in_use(dir.path(), &container()));
-    let mut child = orphan_in(dir.path(), "sleep 60; true");
+    let is_orphaned = |age| Lock::is_orphaned(dir.path(), &container(), Duration::from_secs(age));
+    assert!(!is_orphaned(0), "there is no lock");
+    let mut orphan = orphan_in(dir.path(), "sleep 60; true");
     assert!(Lock::take_if_free(dir.path(), &container()).is_none());
-    assert!(!Lock::is_in_use(dir.path(), &container()));
+    assert!(is_orphaned(0) && !is_orphaned(60));
+    let path = dir.path().join("c1.lock");
+    assert!(!has_owner(&path));
     // The file now names a process that runs and has the lock.
-    fs::write(dir.path().join("c1.lock"), child.id().to_string()).unwrap();
-    assert!(Lock::is_in_use(dir.path(), &container()));
-    child.kill().unwrap();
-    child.wait().unwrap();
+    fs::write(&path, orphan.id().to_string()).unwrap();
+    assert!(has_owner(&path));
+    orphan.kill().unwrap();
+    orphan.wait().unwrap();
 }
 
 #[test]

@@ -12,8 +12,8 @@ const MOST: usize = 8;
 
 /// Starts a process for each sandbox that the agent names in `answer`, up to [`MOST`]. Skips a
 /// sandbox if another process is working on it, or if its last change failed and the retry is not
-/// due yet ([`Journal::may_change`](crate::journal::Journal::may_change)). If the agent does not know the
-/// attached sandboxes, sends the agent their list and asks again.
+/// due yet ([`Journal::may_change`](crate::journal::Journal::may_change)). If the agent does not
+/// know the attached sandboxes, sends the agent their list and asks again.
 pub(in crate::operation) fn begin(context: &Context<'_>, answer: &Answer) {
     let host = context.host;
     let listed = answer.wants_sandboxes.then(|| list(context)).flatten();
@@ -27,8 +27,14 @@ pub(in crate::operation) fn begin(context: &Context<'_>, answer: &Answer) {
             container: sandbox.container.clone(),
             ifname: sandbox.ifname.clone(),
         };
-        let may_change = host.journal.may_change(&key, &sandbox.networks);
-        (may_change && !Lock::is_in_use(&host.lock_dir, &key.container)).then_some(key)
+        // If the lock is taken, another process is working on the sandbox, or a killed change has
+        // left a delegate that hangs.
+        let (locks, container) = (&host.lock_dir, &key.container);
+        let is_free = || {
+            Lock::take_if_free(locks, container).is_some()
+                || Lock::is_orphaned(locks, container, context.request.config.deadlines.delegate)
+        };
+        (host.journal.may_change(&key, &sandbox.networks) && is_free()).then_some(key)
     });
     for key in due.take(MOST) {
         if let Err(cause) = (host.start_worker)(context, Work::Change, &key) {

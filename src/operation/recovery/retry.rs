@@ -17,15 +17,15 @@ pub(in crate::operation) fn begin_one(context: &Context<'_>, but: Option<&Key>) 
         return;
     };
     let key = owed.key;
-    // Without the lock, continue only if orphans of a dead Jackfield hold it. Otherwise another
-    // process is already working on the sandbox.
-    let lock = Lock::take_if_free(&host.lock_dir, &key.container);
-    if lock.is_none() && Lock::is_in_use(&host.lock_dir, &key.container) {
-        return;
-    }
-    // Postpone the next retry, so that no other call starts it while this retry may be running.
-    let deadline = context.request.config.deadlines.del;
-    let is_begun = host.journal.postpone(&key, deadline);
+    let (locks, deadlines) = (&host.lock_dir, context.request.config.deadlines);
+    let lock = Lock::take_if_free(locks, &key.container);
+    let is_begun = match &lock {
+        // Postpone the next retry, so that no other call starts it while this retry may be running.
+        Some(_) => host.journal.postpone(&key, deadlines.del),
+        // Either another process is working on the sandbox, or a killed retry has left a delegate
+        // that hangs.
+        None => Lock::is_orphaned(locks, &key.container, deadlines.delegate),
+    };
     drop(lock);
     if is_begun && let Err(cause) = (host.start_worker)(context, Work::Retry, &key) {
         context.note(Note::NoRetry(key.container, cause));
