@@ -10,7 +10,7 @@
 //! select. Of each pod, the agent caches only the fields that concern networks and devices. It asks
 //! kubelet for the devices of a pod. It has no Linux capabilities and runs no program.
 //!
-//! The plugin leaves events, and the statuses of pods and ResourceClaims, in a directory. They are
+//! The plugin writes events and the statuses of pods and ResourceClaims to a directory. They are
 //! called owed writes until the agent has sent them to the API server. The agent creates files only
 //! in that directory and in the directory of its socket.
 //!

@@ -99,8 +99,8 @@ pub trait Cluster {
     /// `removal` if no agent listens but a kubeconfig is configured.
     fn withdraw(&self, _removal: &Publication) {}
 
-    /// Removes publication files that processes left unfinished when they ended, at least those
-    /// about `_pod`.
+    /// Removes the publication files about `_pod` that processes left unfinished when they ended.
+    /// May also remove such files about other pods.
     fn sweep(&self, _pod: &PodName) {}
 
     /// Drops the unpublished statuses and events of a pod that is gone.

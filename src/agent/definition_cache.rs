@@ -31,12 +31,12 @@ const BUDGET: usize = 1 << 20;
 /// The memory that a definition takes besides its configuration and resource name, in bytes.
 const OVERHEAD: usize = 512;
 
-/// A definition in the cache.
+/// What the cache keeps of a definition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum CachedDefinition {
     /// The whole definition.
     Whole(Rc<Definition>),
-    /// The definition is too long for the cache.
+    /// Only the fact that the definition is too long for the cache.
     TooLong,
 }
 

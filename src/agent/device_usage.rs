@@ -38,8 +38,8 @@ impl DeviceUsage {
     }
 
     /// Reads the numbers in a loop and never returns. After each read, waits until the numbers are
-    /// out of date and a metrics page has shown them. If kubelet does not answer, waits only for
-    /// [`PAUSE`] and for a metrics page.
+    /// out of date, and then until the next metrics page. If kubelet does not answer, waits only
+    /// for [`PAUSE`] and for the next metrics page.
     pub(super) async fn run(self: Rc<Self>, knowledge: Rc<Knowledge>) {
         loop {
             let devices = knowledge.devices().await;

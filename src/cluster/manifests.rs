@@ -57,7 +57,7 @@ pub enum ManifestFileError {
 /// Why a document cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum DocumentError {
-    /// The text after a JSON object is not valid JSON.
+    /// After a JSON object, the file contains further text that is not valid JSON.
     #[error(transparent)]
     Json(#[from] serde_json::Error),
     /// The document's values are nested too deeply.

@@ -45,7 +45,7 @@ pub struct Question {
 }
 
 impl Question {
-    /// Returns every definition that `annotations` of the pod name, without duplicates.
+    /// Returns the names of all definitions in the pod's `annotations`, without duplicates.
     pub(super) fn references(&self, annotations: &PodAnnotations) -> Vec<ObjectRef> {
         let namespace = self.pod.as_ref().map_or("", |pod| &pod.namespace);
         annotations.references(namespace, &self.multus_namespace, self.dialect)

@@ -1,6 +1,6 @@
-//! The plugin reports each attached sandbox to the agent. The report says, as a digest, which
-//! `networks` annotation the attachments match. The agent compares this digest with the current
-//! annotation of the pod. With `dynamicAttachment`, STATUS asks the agent for the sandboxes of pods
+//! The plugin reports each attached sandbox to the agent. The report contains the digest of the
+//! `networks` annotation from which the plugin made the attachments. The agent compares this digest
+//! with the current annotation of the pod. With `dynamicAttachment`, STATUS asks the agent for the sandboxes of pods
 //! with a changed annotation.
 
 use serde::{Deserialize, Serialize};

@@ -23,7 +23,7 @@ pub const MAX_ROUTES: usize = 4096;
 ///
 /// The fields match version 1.1.0, which can express every result of the earlier versions.
 /// [`Self::parse`] and [`Self::to_json`] convert from and to any version. Reading drops keys that
-/// CNI does not define. Zero in `interface`, `table` or `scope` differs from a missing key.
+/// CNI does not define. In `interface`, `table` and `scope`, zero is a value, not a missing key.
 ///
 /// The journal stores results as JSON of version 1.1.0.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -172,7 +172,7 @@ impl CniResult {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ResultError {
     /// The text is empty.
-    #[error("the result is empty; the plugin must print one, at least {{}}")]
+    #[error("the result is empty; the plugin must print a result, at least {{}}")]
     Empty,
     /// The text is not a JSON object, a required key is missing, or a key has an invalid value.
     #[error("the result cannot be read: {0}")]

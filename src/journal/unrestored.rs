@@ -4,7 +4,7 @@
 //! unrestored/<address>      the earlier state of a device, and what could not be restored
 //! ```
 //!
-//! The next ADD or change of networks that gets such a device retries the restoration. After the
+//! The next ADD or change that attaches such a device retries the restoration. After the
 //! retry, the device may still have a MAC, GUID or VLAN of the previous pod. If the new attachment
 //! does not replace this setting, the ADD or change fails. The new pod's request can replace a MAC
 //! or a GUID, and the network's definition can replace a MAC or a VLAN. If the ADD or change

@@ -49,7 +49,7 @@ pub trait PodLinks {
     /// [`KernelError`] when the kernel refuses or does not answer.
     fn default_routes(&mut self) -> Result<Vec<DefaultRoute>, KernelError>;
 
-    /// Adds a default route after existing routes with the same metric.
+    /// Adds a default route. Existing routes with the same metric keep their precedence.
     ///
     /// Succeeds if the same route exists already, so that a caller can repeat the call.
     ///

@@ -123,7 +123,7 @@ fn dynamic<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<DynamicDevice>, D:
     bounded::first::<_, _, MOST_DEVICES>(input, |_| ())
 }
 
-/// Truncates `list` to at most `room` devices, and subtracts their number from `room`.
+/// Truncates `list` to at most `room` devices. Then subtracts the new length of `list` from `room`.
 fn keep<T>(list: &mut Vec<T>, room: &mut usize) {
     list.truncate(*room);
     list.shrink_to_fit();
@@ -139,7 +139,8 @@ impl PodDevices {
         }
     }
 
-    /// Returns whether kubelet knows the pod. A pod that kubelet does not know may have devices.
+    /// Returns whether kubelet's answer contains the pod. A pod that is not in the answer may still
+    /// have devices.
     pub fn is_known(&self) -> bool {
         !self.containers.is_empty()
     }

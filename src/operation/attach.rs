@@ -17,8 +17,8 @@ use crate::kernel::{PodLinks, PodNetns};
 use crate::plan::{Attachment, Reason};
 use crate::verify::Masters;
 
-/// To detach networks after a failure, ADD and a change reserve 1/`KEPT_FOR_DETACHING` of the
-/// remaining time.
+/// ADD, and a change of a running pod's networks, reserve 1/`KEPT_FOR_DETACHING` of the remaining
+/// time for detaching networks after a failure.
 pub(super) const KEPT_FOR_DETACHING: u32 = 4;
 
 /// Refuses an attachment if the network namespace already has a link with the interface name of the

@@ -72,7 +72,8 @@ pub fn check(context: &Context<'_>) -> Result<Vec<StatusEntry>, Failure> {
 /// remains an error in these cases:
 ///
 /// - on the cluster network or on the auxiliary chain;
-/// - with `"delegateCheck": "strict"` or `"verify": "off"`;
+/// - with `"delegateCheck": "strict"`;
+/// - with `"verify": "off"`, because then nothing shows that the attachment is intact;
 /// - with `"verify": "warn"`, if the verification returns a warning.
 fn weigh(
     config: &NodeConfig,

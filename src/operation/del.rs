@@ -12,8 +12,8 @@ use crate::cluster::SandboxNetworks;
 use crate::journal::{Key, Lookup, Sandbox};
 use crate::kernel::PodNetns;
 
-/// DEL waits at most half of its time for the cluster network, and keeps the other half to detach
-/// the sandbox.
+/// DEL waits until the cluster network is ready, but for at most half of its time. DEL keeps the
+/// other half to detach the sandbox.
 const KEPT_FOR_DETACHING: u32 = 2;
 
 /// Detaches a pod. Succeeds if the sandbox is unknown or already detached (CNI 1.1.0 §2 DEL).

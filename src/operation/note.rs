@@ -35,8 +35,8 @@ pub enum Note {
          detaches as much as possible"
     )]
     DamagedRecord(#[source] SharedError),
-    /// DEL for a sandbox without a record failed, but there is no sign that the sandbox was
-    /// attached.
+    /// Detaching a sandbox without a record failed. The DEL succeeds all the same, because there is
+    /// no sign that the sandbox was attached.
     #[error("nothing is on record, and detaching without a record failed: {0}")]
     NotOnRecord(Failure),
     /// An entry of Multus' cache cannot be read.

@@ -20,13 +20,12 @@ pub(super) struct Planner<'a> {
     pub(super) position: usize,
     /// The interface names that the pod requests.
     pub(super) requested: Vec<InterfaceName>,
-    /// If the name `net<position>` is taken, the planner tries higher numbers, but none below
-    /// `last`. In an ADD, `last` is 0 until the planner reads a valid annotation. From then on, it
-    /// is the number of the pod's networks, including the cluster network but not the auxiliary
-    /// chain.
+    /// If the name `net<position>` is taken, the planner tries further numbers, beginning with the
+    /// larger of `position` and `last`. In an ADD, `last` is the number of the pod's networks, including the cluster network
+    /// but not the auxiliary chain. It is 0 until the planner has read a valid annotation.
     pub(super) last: usize,
-    /// The number of planned attachments that already exist and stay as they are. These come first
-    /// in the plan.
+    /// In a change of a running pod's networks, the number of attachments that stay as they are.
+    /// These come first in the plan.
     pub(super) kept: usize,
     /// The size of the configurations read so far, in bytes.
     bytes: Cell<usize>,

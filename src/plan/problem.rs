@@ -239,8 +239,8 @@ pub enum Restriction {
          addresses from the same pool; choose another name"
     )]
     ClusterName(NetworkName),
-    /// The list of plugins has a denied key.
-    #[error("the network's list of plugins has the key {key}, which {rule} denies; remove the key")]
+    /// The network's configuration has a denied key outside its plugins.
+    #[error("the network's configuration has the key {key}, which {rule} denies; remove the key")]
     ListKey {
         /// The key, as the policy writes it.
         key: String,
@@ -278,8 +278,8 @@ pub enum Restriction {
     /// A plugin's configuration contains too many other configurations for the policy to check, or
     /// nests them too deeply.
     #[error(
-        "{rule} cannot check plugin {plugin}, which nests too many plugins or nests too deeply \
-         (plugins may nest {LEVELS} deep, lists {LISTS} deep); flatten its configuration"
+        "{rule} cannot check plugin {plugin}, because its configuration contains too many plugins, \
+         more than {LEVELS} levels of plugins or more than {LISTS} levels of arrays; flatten it"
     )]
     TooDeep {
         /// The plugin of the chain.

@@ -88,7 +88,7 @@ impl PlanWarning {
     }
 
     /// Returns the plan error that replaces this warning on a node with `invalidAnnotation: fail`;
-    /// `None` if that key does not affect this warning.
+    /// `None` if this warning stays a warning on such a node.
     pub fn ignored(&self) -> Option<PlanError> {
         let PlanWarning::IgnoredAnnotation { key, error } = self else {
             return None;

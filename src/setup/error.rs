@@ -117,14 +117,14 @@ pub enum SetupError {
     /// The installation needs a fourth repair within ten minutes.
     #[error("{0}; repaired 3 times within 10 minutes, so {NAME} gives up")]
     GivenUp(Box<Drift>),
-    /// The manifest of the installation, or the configuration beside it, cannot be read. The path is
-    /// the path of the file.
+    /// This file cannot be read. It is the manifest of the installation or the configuration beside
+    /// it.
     #[error("{0}: {1}")]
     Manifest(PathBuf, #[source] ManifestError),
     /// The manifest is missing, although an installation replaced a file.
     #[error(
-        "{kept} is the only copy of a replaced file, and the manifest with the file's original \
-         path is missing"
+        "{kept} is the only copy of a replaced file, and the manifest, which has the file's \
+         original path, is missing"
     )]
     NoManifest {
         /// The only copy of the file.

@@ -30,9 +30,9 @@ pub(super) struct InstallLock {
 }
 
 impl InstallLock {
-    /// Takes the lock. If the runtime's directory is missing and the cluster network writes to
-    /// another directory, creates the runtime's directory. If the runtime and the cluster network
-    /// use the same directory, a missing directory is an error.
+    /// Takes the lock, whose file is in the runtime's directory. If this directory is missing,
+    /// creates it, but only if the cluster network's configuration is in another directory.
+    /// Otherwise a missing directory is an error.
     pub(super) fn take(paths: &HostPaths) -> Result<InstallLock, SetupError> {
         let dir = paths.here(&paths.conf_dir);
         let made_dir = make_sure_of(&dir, paths)?;

@@ -68,11 +68,11 @@ pub(super) struct InstallPlan {
     pub(super) conf: OurConf,
     /// The name of the file for Jackfield's configuration.
     pub(super) name: String,
-    /// Whether Jackfield's configuration always uses the first network in the cluster network's
-    /// directory, even if that network changes.
+    /// Whether the cluster network is the first network in its directory, whichever that is. The
+    /// installer then changes Jackfield's configuration if another network becomes the first.
     pub(super) follows: bool,
-    /// Multus' configuration converted to Jackfield's keys, if Jackfield's configuration replaces
-    /// it or has replaced it.
+    /// Multus' configuration, converted to Jackfield's keys, if this or an earlier installation
+    /// replaces Multus.
     pub(super) taken_over: Option<RawObject>,
     /// The names of the files to remove from the runtime's directory.
     pub(super) remove: Vec<String>,

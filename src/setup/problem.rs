@@ -15,8 +15,8 @@ const CILIUM: &str = ".cilium_bak";
 /// Why a file cannot be used as a CNI configuration.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfFileProblem {
-    /// The file cannot be read, or the list's folder of further plugins cannot be used (CNI 1.1.0
-    /// §1).
+    /// The file cannot be read. Or the file has further plugins in a folder (CNI 1.1.0 §1), and this
+    /// folder cannot be read.
     #[error(transparent)]
     Unreadable(#[from] ConfDirError),
     /// The text is not a JSON object.
@@ -26,7 +26,7 @@ pub enum ConfFileProblem {
     #[error(transparent)]
     Network(#[from] NetworkConfigError),
     /// In the chain, another plugin comes before Jackfield.
-    #[error("the list runs {NAME} behind another plugin, so {NAME} would call itself")]
+    #[error("its list of plugins contains {NAME}, so {NAME} would call itself")]
     WithinChain,
     /// The network has no name.
     #[error("the key \"name\" is missing")]
@@ -152,7 +152,7 @@ mod tests {
         let lines = [
             (
                 ConfFileProblem::WithinChain.to_string(),
-                "the list runs jackfield behind another plugin, so jackfield would call itself",
+                "its list of plugins contains jackfield, so jackfield would call itself",
             ),
             (
                 ConfFileProblem::NoName.to_string(),

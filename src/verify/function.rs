@@ -5,8 +5,8 @@
 //! settings that neither the definition nor the pod sets, and settings that the driver does not
 //! report.
 //!
-//! These settings are reliable, because the pod cannot change them. For a VF that a program drives
-//! from user space, the kernel shows nothing else.
+//! The pod cannot change these settings. For a VF that a program in user space drives, they are all
+//! that the kernel shows.
 
 mod key_error;
 mod keys;

@@ -24,7 +24,7 @@ pub(super) fn is(octets: &[u8], expected: RequestedMac) -> bool {
     }
 }
 
-/// Returns the octets of an address, as the kernel reports them.
+/// Returns the octets of an address, in the form in which the kernel reports addresses.
 pub(super) fn octets(address: RequestedMac) -> Vec<u8> {
     match address {
         RequestedMac::Ethernet(address) => address.octets().to_vec(),

@@ -32,7 +32,8 @@ pub enum Masters<'a> {
     /// Any interface. This applies in two cases:
     /// - Right after the attachment's delegates have run for ADD. Only these delegates can have
     ///   enslaved the interface.
-    /// - For the network-status after a change of a running pod's networks.
+    /// - After a change of a running pod's networks. The new network-status then describes the
+    ///   interfaces, whatever their masters are.
     #[default]
     Any,
     /// Only these interfaces. This applies on CHECK. The list contains the interfaces of later

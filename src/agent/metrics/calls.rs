@@ -1,4 +1,4 @@
-//! Metrics of the plugin's calls.
+//! Metrics of the runtime's calls of the plugin, and of the plugin's calls of delegates.
 
 use std::time::Duration;
 
@@ -47,7 +47,11 @@ impl Calls {
                 "Operations on attachments; for GC and STATUS, operations on networks. `network` is `other` for networks without a usable definition and for networks after the first 256",
             ),
             phases: add_times(registry, "phase", "Time that a call spent on one phase"),
-            delegates: add(registry, "delegate_calls", "Calls of delegates"),
+            delegates: add(
+                registry,
+                "delegate_calls",
+                "Calls that the plugin made to delegates",
+            ),
             delegate_times: add_times(registry, "delegate", "Time that a delegate took for a call"),
             verbs: LabelValues::default(),
             networks: LabelValues::default(),

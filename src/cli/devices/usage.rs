@@ -102,7 +102,7 @@ pub(super) enum DriverKind {
     Kernel,
     /// A driver for user-space programs: VFIO or UIO.
     Program,
-    /// A driver that provides a vDPA device, or a driver that is bound to a vDPA device.
+    /// A driver of the function that provides a vDPA device, or the driver of a vDPA device itself.
     Vdpa,
     /// No driver is bound.
     Nothing,

@@ -123,8 +123,8 @@ impl Read for ByDeadline<'_> {
         let mut descriptors = 0;
         for message in control.drain() {
             if let RecvAncillaryMessage::ScmRights(sent) = message {
-                // The descriptors stay open until this process ends, because closing them may
-                // block.
+                // Do not close the descriptors here, because closing them may block the call. The
+                // kernel closes them when this process ends.
                 descriptors += sent.map(IntoRawFd::into_raw_fd).count();
             }
         }

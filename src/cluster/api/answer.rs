@@ -64,8 +64,9 @@ pub trait Lookup {
 ///
 /// # Errors
 /// - When the pod is bound to a different node.
-/// - When the pod does not exist or has a different UID, or when the request for the pod fails. For
-///   a static pod, none of these is an error. The answer then contains the question's annotations.
+/// - Unless the pod is static: when the pod does not exist or has a different UID, or when the
+///   request for the pod fails. For a static pod, the answer then contains the question's
+///   annotations.
 /// - When the pod has more containers or device requests than an answer may contain. This function
 ///   does not count requests for devices that no network of the pod needs.
 pub async fn answer(

@@ -28,7 +28,8 @@ const CONNECT: Duration = Duration::from_secs(5);
 /// answer to the PING.
 const PING_AFTER: Duration = Duration::from_secs(10);
 const PING_WITHIN: Duration = Duration::from_secs(10);
-/// How long a connection may be silent before it counts as dead, with either version of HTTP.
+/// How long a connection may be silent before it counts as dead. Over HTTP/2, the answers to PINGs
+/// end the silence of a live connection in time.
 const SILENCE: Duration = Duration::from_secs(25);
 /// How long a watch lasts at most, in seconds: over HTTP/2, and over HTTP/1.1.
 const LONG_WATCH: u32 = 290;

@@ -96,8 +96,8 @@ fn identified(device: DeviceSpec) -> (String, SliceIdentity) {
     (device.name, identity)
 }
 
-/// Whether kubelet's report needs data from slices: the report has devices of DRA drivers, or it
-/// lists the resources on the node.
+/// Whether [`identify`] can add something to kubelet's report: the report has devices of DRA
+/// drivers, or it lists the resources on the node.
 pub(super) fn concern(devices: &PodDevices) -> bool {
     devices.on_node.is_some() || devices.dynamic().next().is_some()
 }

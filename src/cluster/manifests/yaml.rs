@@ -1,6 +1,5 @@
-//! Reads one YAML document as kubectl does, with libyaml's grammar. The lines of a quoted text may
-//! begin in any column. If a key occurs twice, the last value counts. Merge keys (`<<`) are
-//! expanded.
+//! Reads one YAML document as kubectl does: libyaml's grammar lets the lines of a quoted text begin
+//! in any column. If a key occurs twice, the last value counts. Merge keys (`<<`) are expanded.
 
 use std::cell::Cell;
 use std::fmt;
@@ -147,7 +146,7 @@ impl<'de> Visitor<'de> for Node<'_> {
 }
 
 /// Merges the keys of `others` into `object`. `others` is one object or a list of objects. The
-/// merged keys replace keys that `object` already has. If several objects in the list have the same
+/// merged keys replace keys that `object` already has, as with kubectl. If several objects in the list have the same
 /// key, the value in the first of these objects counts.
 fn merge<E: Error>(object: &mut Map<String, Value>, others: Value) -> Result<(), E> {
     match others {

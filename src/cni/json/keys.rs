@@ -48,8 +48,8 @@ fn only(mut letters: impl Iterator<Item = char>) -> Option<char> {
 /// Parsers disagree about such a text. Go merges the values of a repeated key, and ignores `null`.
 /// Other parsers take the first or the last value.
 ///
-/// `names` is the path of one object whose keys are free text, such as `metadata.annotations`. In
-/// this object, two keys that differ only in case are allowed.
+/// `names` is the path of an object, such as `metadata.annotations`, in which each key is a name of
+/// its own. Two keys of this object may differ only in case.
 ///
 /// # Errors
 ///
@@ -116,9 +116,9 @@ impl Key<'_, '_> {
         self.value().starts_with("true")
     }
 
-    /// Returns the number of the object that contains the list `meant`, if this key belongs to an
-    /// object in that list. Example: in `{"links":[{"name":1}]}`, `above_list("links")` of the key
-    /// `name` returns 1, the number of the outer object.
+    /// If this key belongs to an element of the list `meant`, returns the number of the object around
+    /// that list. Example: in `{"links":[{"name":1}]}`, `above_list("links")` of the key `name`
+    /// returns 1, the number of the outer object.
     pub(crate) fn above_list(&self, meant: &str) -> Option<usize> {
         let [.., outer, Nesting::List { .. }, _] = self.levels else {
             return None;
@@ -159,7 +159,7 @@ impl Key<'_, '_> {
 }
 
 impl Nesting {
-    /// The number of this object, if its last key so far is `meant`.
+    /// Returns the number of this object, if `meant` is the key whose value is being read.
     fn object_at(&self, text: &str, meant: &str) -> Option<usize> {
         let Self::Object { number, key, .. } = self else {
             return None;
@@ -175,8 +175,8 @@ fn name<'t>(text: &'t str, quoted: &Range<usize>) -> Result<Cow<'t, str>, JsonEr
         .and_then(|text| text.strip_suffix('"'));
     match bare {
         Some(bare) if !bare.contains('\\') => Ok(Cow::Borrowed(bare)),
-        // serde_json refuses half of a surrogate pair. Go reads any such half as U+FFFD, so Go
-        // could read two different keys as the same key.
+        // Go reads any half of a surrogate pair as U+FFFD, so Go could read two different keys as
+        // the same key. serde_json refuses such a half.
         _ => Ok(Cow::Owned(serde_json::from_str(quoted)?)),
     }
 }

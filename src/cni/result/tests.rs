@@ -291,7 +291,7 @@ fn each_invalid_result_has_its_own_message() {
     let table = [
         (
             "",
-            "the result is empty; the plugin must print one, at least {}",
+            "the result is empty; the plugin must print a result, at least {}",
         ),
         ("\n", "the result is empty"),
         ("null", "expected an object"),

@@ -229,7 +229,7 @@ fn each_restriction_has_a_message_of_one_line() {
                 key: "disableCheck".to_owned(),
                 rule: RuleName::Node,
             },
-            "the network's list of plugins has the key disableCheck, which policy.node denies; \
+            "the network's configuration has the key disableCheck, which policy.node denies; \
              remove the key",
         ),
         (
@@ -260,8 +260,9 @@ fn each_restriction_has_a_message_of_one_line() {
                 plugin: plugin(),
                 rule: of_pods(),
             },
-            "the policy of namespace pods cannot check plugin macvlan, which nests too many plugins \
-             or nests too deeply (plugins may nest 8 deep, lists 4 deep); flatten its configuration",
+            "the policy of namespace pods cannot check plugin macvlan, because its configuration \
+             contains too many plugins, more than 8 levels of plugins or more than 4 levels of \
+             arrays; flatten it",
         ),
     ] {
         assert_eq!(Reason::from(restriction).to_string(), line);

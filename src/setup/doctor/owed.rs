@@ -50,7 +50,7 @@ fn writes(context: &Context<'_>, late: Duration, findings: &mut Findings<'_>) {
     for file in survey.broken {
         findings.add(
             file.display(),
-            "an owed write of a status cannot be read",
+            "this file, which should contain the unpublished status of a pod, cannot be read",
             "recreate the pods of this node that have no network-status, then remove the file",
         );
     }
