@@ -7,10 +7,10 @@
 //! ```
 //!
 //! kubelet's own record consists of two files: `kubelet_internal_checkpoint` for devices of device
-//! plugins, and `dra_manager_state` for devices of claims (DRA). A device from kubelet belongs to
-//! the pod if kubelet's own record lists the device under the pod's UID. The pod-resources API has
-//! no UIDs, so its answer may be about a previous pod of the same name. While kubelet starts, the
-//! API returns empty lists, even for a pod that has devices.
+//! plugins, and `dra_manager_state` for devices of claims (DRA). The pod-resources API has no UIDs,
+//! so its answer may be about a previous pod of the same name. A device in this answer belongs to
+//! the pod only if kubelet's own record lists the device under the pod's UID. While kubelet starts,
+//! the API returns empty lists, even for a pod that has devices.
 //!
 //! One allocation serves all networks of a pod, including the cluster network. ADD pairs devices
 //! with networks once, and the journal stores the pairs for later calls. A second assignment could

@@ -189,9 +189,9 @@ impl Journal {
         Ok(Entry::at(&path, file))
     }
 
-    /// Removes the record of `key`, and then the markers of a failed detachment and of a failed
-    /// change. The caller must have detached every attachment in the record. If the record cannot
-    /// be removed, the markers stay, so that a retry can remove the record.
+    /// Removes the record of `key`, and then the markers (the files in `owed/` and `changes/` that
+    /// cause retries). The caller must have detached every attachment in the record. If the record
+    /// cannot be removed, the markers stay, so that a retry removes the record.
     ///
     /// # Errors
     /// Code 109 if the record exists and cannot be removed.

@@ -24,9 +24,9 @@ use crate::npwg::{Dialect, ObjectRef};
 
 /// The limit of the memory for the definitions in all pending answers, in KiB.
 const ROOM: usize = 1024;
-/// The maximum number of cached definitions that the agent sends in separate messages at the same
-/// time. The agent sends a definition in a separate message if the pending answers leave too little
-/// of [`ROOM`] for it. Each separate message needs a copy of its definition.
+/// The maximum number of cached definitions that the agent sends at the same time in messages of
+/// their own, apart from the answer. The agent does so if the pending answers leave too little of
+/// [`ROOM`] for the definition. Each such message needs a copy of its definition.
 const COPIES: usize = 8;
 /// The default socket of kubelet's pod-resources API, used until a question names a socket.
 const KUBELET: &str = "/var/lib/kubelet/pod-resources/kubelet.sock";
@@ -57,7 +57,7 @@ pub(super) struct Knowledge {
     pub(super) copies: Semaphore,
     /// The only permit to read and send a definition that is too long for the cache.
     pub(super) turn: Semaphore,
-    /// Permits for the memory of a pod that is not in the cache.
+    /// Permits to read a pod that is not in the cache, up to [`PODS`].
     pub(super) pod_turns: Semaphore,
     /// The metrics of the agent.
     pub(super) metrics: Rc<Metrics>,

@@ -1,9 +1,9 @@
 //! The plugin's side of the agent's socket: one question, one answer.
 //!
 //! The question of an ADD waits while no agent listens, for example because the agent is being
-//! upgraded. The questions of other calls do not wait. A publication does not wait either: the
-//! plugin writes the publication to disk and notifies the agent at the end of the call. With a
-//! kubeconfig, no call waits for an absent agent: the plugin then uses the API server.
+//! upgraded. The questions of other calls do not wait. A [`Publication`] (a status and
+//! events) does not wait either: the plugin writes it to disk and notifies the agent at the end of
+//! the call. With a kubeconfig, no call waits for an absent agent: the plugin then uses the API server.
 
 mod connection;
 mod informant;
@@ -34,8 +34,8 @@ use super::{
 pub const AGENT_WAIT: Duration = Duration::from_secs(10);
 /// The time limit for one answer of the agent. The agent may have to ask the API server first.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
-/// The pause between two attempts to connect to the agent, and the time limit for announcing a
-/// question.
+/// The pause between two attempts to connect to the agent. Also the time limit for sending a
+/// question in advance ([`Cluster::announce`]).
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// The largest number of sandboxes in one message. This many fit even with the longest names.
@@ -54,10 +54,11 @@ pub struct Agent {
     /// compromised agent can send descriptors over a connection for [`Purpose::Asking`]. When the
     /// plugin closes the connection, the kernel also closes the descriptors in messages that the
     /// plugin has not read. Closing a descriptor can block: a socket with SO_LINGER waits for its
-    /// peer, and the kernel frees the blocks of a deleted file one by one. When a process ends, the
-    /// kernel does not wait for a socket with SO_LINGER, but still frees the blocks of the deleted
-    /// file. So a compromised agent can delay the end of a call. This is no new risk, because such
-    /// an agent can also delay a call by not answering.
+    /// peer, and the kernel frees the blocks of a deleted file one by one. At the end of a process,
+    /// the kernel does not wait for the peer of a socket, so the connections stay open until then.
+    /// The kernel still frees the blocks of a deleted file, so a compromised agent can delay the
+    /// end of a call. This is no new risk, because such an agent can also delay a call by not
+    /// answering.
     opened: ManuallyDrop<RefCell<Vec<AgentConnection>>>,
     /// The connection over which the plugin sent its question. Reports at the end of the call use
     /// this connection too.
@@ -145,7 +146,8 @@ impl Agent {
         Some(api)
     }
 
-    /// Sends messages that have no answer, and the descriptor from `record`. Does not wait. If no
+    /// Sends messages that have no answer, and the descriptor of the journal record from `record`,
+    /// so that the agent can sync the record. Does not wait. If no
     /// agent listens, the messages are lost. An agent that starts later finds the publications on
     /// disk, but does not learn the figures of this call.
     fn tell(&self, messages: &[ToAgent], record: &dyn Fn() -> Option<OwnedFd>) {

@@ -134,8 +134,9 @@ impl PodAnnotations {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Pod {
-    /// `K8S_POD_UID` if the runtime passes it and the pod comes from the API server; otherwise
-    /// `metadata.uid`.
+    /// The UID that kubelet uses. This is `K8S_POD_UID` if the runtime passes it, because a static
+    /// pod's mirror pod in the API server has another `metadata.uid`. Otherwise, and in a folder of
+    /// manifests, this is `metadata.uid`.
     #[serde(deserialize_with = "bounded::optional_text::<_, LONGEST_NAME>")]
     pub uid: Option<String>,
     /// The annotations that select networks.

@@ -185,7 +185,7 @@ fn delegates(file: &Path) -> Result<Vec<Option<Box<RawValue>>>, CacheError> {
 
 impl CachedAttachment {
     /// Returns an attachment without arguments and without a result. If the configuration has no
-    /// name, the network's name is the label without its namespace.
+    /// name, the network's name is the part of `label` (`namespace/definition`) after the slash.
     fn bare(
         mut label: String,
         is_cluster: bool,

@@ -42,9 +42,9 @@ impl Sandbox {
         self.header.format = steps::format_of(&self.header.attachments);
     }
 
-    /// Forgets each replaced default route that used one of the `detached` interfaces. A later
-    /// network may get the name of such an interface. A DEL would then restore the route through
-    /// the wrong network.
+    /// Forgets each default route that Jackfield has removed from the pod and that used one of the
+    /// `detached` interfaces. A later network may get the name of such an interface. A detachment
+    /// would then restore the route through the wrong network.
     pub fn forget_routes(&mut self, detached: &[InterfaceName]) {
         let is_detached = |name: &str| detached.iter().any(|it| it.as_str() == name);
         for progress in &mut self.progress {
@@ -53,9 +53,9 @@ impl Sandbox {
         }
     }
 
-    /// Returns the indices of the attachments that an unfinished change removes or may have started
-    /// to add, last first. Skips detached attachments. Returns an empty list if no change is under
-    /// way.
+    /// Returns the indices of the attachments that an unfinished change still has to detach: those
+    /// that it removes, and those that it may have started to add. The last attachment comes first.
+    /// Returns an empty list if no change is under way.
     pub fn unfinished(&self) -> Vec<usize> {
         let mut unfinished = self.to_detach();
         unfinished.retain(|index| self.is_pending(*index));

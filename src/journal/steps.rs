@@ -292,8 +292,8 @@ pub enum RecordError {
     /// The file cannot be read.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// The header is incomplete: either a power loss destroyed the record, or an ADD of an older
-    /// release was killed before it started anything.
+    /// The header is incomplete. Either a power loss destroyed the record, or an older release,
+    /// which wrote records in place, was killed before its ADD started anything.
     #[error("its header was never finished")]
     CutOff,
     /// The header is damaged.

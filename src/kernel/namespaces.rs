@@ -35,7 +35,8 @@ pub struct ContainerNetns {
 
 /// Returns the network namespaces of pods, sorted by name. Skips unreadable namespaces.
 pub fn container_namespaces() -> Vec<ContainerNetns> {
-    let found = entries(RUNTIME_NETNS_DIR).filter_map(|path| container_netns(&path));
+    let found = entries(RUNTIME_NETNS_DIR).into_iter();
+    let found = found.filter_map(|path| container_netns(&path));
     let mut found: Vec<ContainerNetns> = found.collect();
     found.sort_by(|one, other| one.name.cmp(&other.name));
     found
@@ -133,9 +134,9 @@ pub fn devices_in_all_namespaces() -> Result<BTreeSet<String>, KernelError> {
 }
 
 /// Returns the paths of the entries of a directory; none if the directory cannot be read.
-fn entries(dir: &str) -> impl Iterator<Item = PathBuf> + use<> {
+fn entries(dir: &str) -> Vec<PathBuf> {
     let entries = fs::read_dir(dir).into_iter().flatten().flatten();
-    entries.map(|entry| entry.path())
+    entries.map(|entry| entry.path()).collect()
 }
 
 fn paths() -> Vec<PathBuf> {
@@ -143,7 +144,7 @@ fn paths() -> Vec<PathBuf> {
         let name = path.file_name().and_then(|name| name.to_str());
         name.is_some_and(|name| name.bytes().all(|byte| byte.is_ascii_digit()))
     };
-    let processes = entries("/proc").filter(is_process);
+    let processes = entries("/proc").into_iter().filter(is_process);
     let process_netns = processes.map(|process| process.join("ns/net"));
     let by_name = NAMED_NETNS_DIRS.into_iter().flat_map(entries);
     let all = by_name.chain(process_netns);

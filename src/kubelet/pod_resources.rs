@@ -20,10 +20,11 @@ const ALLOCATABLE: &str = "/v1.PodResourcesLister/GetAllocatableResources";
 /// its requests together. Kubelet usually answers within milliseconds. The limit is short, because
 /// Jackfield can read the devices of a pod from kubelet's checkpoint if kubelet does not answer.
 const WITHIN: Duration = Duration::from_secs(2);
-/// The longest pause after the first refusal by kubelet's rate limit. Jackfield chooses the pause
-/// at random. Kubelet allows 100 calls per second for all clients on the node together.
+/// After a refusal by kubelet's rate limit, Jackfield pauses for a random time. After the first
+/// refusal, the pause is at most this long. The limit doubles with each retry. Kubelet allows 100
+/// calls per second for all clients on the node together.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
-/// The longest pause doubles with each retry, up to this value.
+/// The largest value of the limit that begins with [`FIRST_PAUSE`].
 const LONGEST_PAUSE: Duration = Duration::from_millis(320);
 
 /// A client of kubelet's pod-resources API. The client keeps its connection open.

@@ -43,7 +43,8 @@ pub struct Shown {
 
 /// Reads the attachment's interface in the pod and compares it with the request and with the
 /// delegate's `result`. `masters` are the interfaces that are accepted as the master of this
-/// interface. Verifies nothing for the auxiliary chain, which creates no interface.
+/// interface. Verifies nothing for the auxiliary chain (`auxiliaryCNIChainName`), which creates no
+/// interface.
 ///
 /// # Errors
 /// [`Failure::Verification`] with every finding that is an error according to `verify` or
@@ -77,8 +78,8 @@ pub fn prove(
         let warnings = Vec::new();
         return Ok(Proof { warnings, shown });
     }
-    // If a device has no `driver`, its ID has the device plugin's own format. Jackfield cannot
-    // compare such an ID with the interface.
+    // The record names no driver if the device's ID has a format of the device plugin's own.
+    // Jackfield cannot compare such an ID with the interface.
     let device = attachment.device.as_ref().filter(|it| it.driver.is_some());
     let intended = Intended {
         ifname: &attachment.ifname,

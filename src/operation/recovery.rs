@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! no record, or a damaged record     ▶ unrecorded   reconstructs the likely attachments
-//! delegates refuse ADD and DEL       ▶ stuck        tries the current configuration, then gives up
+//! delegates refused ADD, now DEL too ▶ stuck        tries the current configuration, then gives up
 //! a DEL failed earlier               ▶ retry        retries the DEL in a separate process
 //! Jackfield is uninstalled           ▶ retire       detaches sandboxes of deleted pods, or all
 //! ```

@@ -131,8 +131,8 @@ impl Attachment {
         self.with_cni_args(self.requested.guid, "guid", |text| text.parse().ok())
     }
 
-    /// The `own` value, then the values under a key of `cni-args` that differ from it. Ignores the
-    /// case of the key, as Go does.
+    /// Returns `own`, then every other value that `cni-args` has under `key`. Ignores the case of
+    /// the key, as Go does.
     fn with_cni_args<T: Copy + PartialEq>(
         &self,
         own: Option<T>,

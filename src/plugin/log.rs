@@ -22,8 +22,8 @@ const MEGABYTE: u64 = 1 << 20;
 const DAY: u64 = 24 * 60 * 60;
 
 impl Log {
-    /// Logs a warning about `call` at the level `error`. If `to_stderr` is set, also writes the
-    /// warning to stderr.
+    /// Logs `line` about `call` at the level `error`. If `to_stderr` is set, also writes it to
+    /// stderr.
     pub(crate) fn warn(&self, call: &str, line: &str) {
         let line = format!("{call}: {line}");
         if self.to_stderr {

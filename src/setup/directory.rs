@@ -79,7 +79,7 @@ impl Directory {
         Ok(directory)
     }
 
-    /// Reads the directory `path` of the host, which is `here` for this process.
+    /// Reads the host's directory `path`. This process sees the directory at `here`.
     fn read_once(here: &Path, path: &Path) -> Result<Directory, SetupError> {
         let failed = |cause: io::Error| match cause.kind() {
             io::ErrorKind::NotFound => SetupError::NoConfDir(here.to_owned()),

@@ -9,9 +9,9 @@
 //!
 //! A finding of one check does not prevent the other checks, with two exceptions:
 //! - If the configuration is missing or invalid, `doctor` skips `programs`. The later checks then
-//!   use only the paths that `configuration::read` returns.
-//! - If `configuration::read` returns nothing, or if `with_host` fails, `doctor` skips all checks
-//!   after `installation`.
+//!   use paths that `configuration::read` takes from other sources.
+//! - If `configuration::read` finds no usable paths, or if `with_host` fails, `doctor` skips all
+//!   checks after `installation`.
 
 mod cluster;
 mod configuration;

@@ -53,7 +53,8 @@ pub struct Manifest {
     pub conf: PathBuf,
     /// The directory of the cluster network's configuration, on the host.
     pub cluster_conf_dir: PathBuf,
-    /// Whether the cluster network is the first network in `cluster_conf_dir`, whichever that is.
+    /// Whether the cluster network is not fixed: it is always the network that is then the first in
+    /// `cluster_conf_dir`.
     pub follows: bool,
     /// The size and checksum of the cluster network's file. `None` if `follows` is false, if the
     /// file could not be read, or if an earlier release wrote the manifest.

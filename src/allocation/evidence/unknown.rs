@@ -29,12 +29,13 @@ impl Evidence<'_> {
     }
 
     /// Returns the verdict on `resource` if kubelet's checkpoint cannot be used and the pod's
-    /// manifest does not list the resource. The devices are then unknown. The pod-resources API
-    /// cannot replace the checkpoint: it names pods without their UIDs, so its answer may be about
-    /// another pod of the same name.
+    /// manifest does not list the resource.
     ///
-    /// The exception is a missing checkpoint, if the manifest lists devices of other resources. The
-    /// manifest then takes the place of kubelet's record, and the pod has no device of `resource`.
+    /// If the checkpoint is missing and the manifest lists devices of other resources
+    /// (`jackfield.io/devices`), the manifest takes the place of kubelet's record. The pod then has
+    /// no device of `resource`. Otherwise the devices are unknown. The pod-resources API cannot
+    /// replace the checkpoint: it names pods without their UIDs, so its answer may be about another
+    /// pod of the same name.
     pub(super) fn without_record(&self, resource: &str, error: &CheckpointError) -> Verdict {
         let is_embedded = self.sources.pod.is_some_and(|pod| !pod.devices.is_empty());
         if is_embedded && error.cause == CheckpointCause::Missing {

@@ -97,7 +97,7 @@ pub(super) fn end(holders: &[i32], file: &File, name: &OsStr) {
     }
 }
 
-/// Whether a process runs Jackfield. A name that cannot be read is not Jackfield's.
+/// Whether a process runs Jackfield. False if the name of its program cannot be read.
 pub(super) fn runs_jackfield(pid: i32) -> bool {
     program("self").is_some_and(|ours| program(pid) == Some(ours))
 }

@@ -87,8 +87,8 @@ pub(super) fn carry_out(
     let published = publish(context, &sandbox, links, events);
     outcome?;
     let status = published?;
-    // Record the new digest last. If this process is killed before this write, the next change
-    // publishes the status again.
+    // Record last which annotation the attachments match. If this process is killed before this
+    // write, the next change publishes the status again.
     sandbox.header.networks = Some(prepared.networks);
     journal.write(&sandbox)?;
     Ok(status)

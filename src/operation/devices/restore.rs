@@ -34,9 +34,9 @@ use crate::verify::sriov_plugins;
 use left::{Left, Refused, forgive, open};
 
 /// The maximum number of rounds of repairs. Rounds in which every repair fails do not count. One
-/// round is not always enough, because some drivers change a second setting when Jackfield repairs
-/// the first. For example, when Jackfield restores the address of a VF's interface, the physical
-/// function of igb then reports that address as the VF's MAC.
+/// round is not always enough, because some drivers change another setting during a repair. For
+/// example, when Jackfield restores the address of a VF's interface, igb also changes the VF's MAC
+/// on the physical function.
 const ROUNDS: usize = 4;
 /// How long to wait for a busy device, or for an interface that the kernel is still moving back
 /// from a deleted namespace.

@@ -34,9 +34,9 @@ use crate::operation::pod_facts::PodFacts;
 use crate::operation::{Context, Failure, Note, networks};
 use crate::plan::Attachment;
 
-/// An identity that no network namespace has. If the runtime passes the network namespace of
-/// another recorded container, the reconstructed sandbox gets this identity. A DEL uses a namespace
-/// only if it has the recorded identity, so this DEL leaves the other container's namespace alone.
+/// An identity that no network namespace has. A reconstructed sandbox gets it if the runtime passes
+/// the network namespace of another recorded container. A DEL uses a namespace only if the
+/// namespace has the sandbox's identity, so this DEL leaves the other container's namespace alone.
 const NO_NETNS: &str = "none";
 
 /// The time limit for asking the cluster which networks the pod selects. After that time, the call

@@ -72,9 +72,9 @@ impl Hardware<'_> {
     }
 
     /// Refuses a VF with a kernel driver if the VF's interface is in a network namespace other than
-    /// the host's. If no known namespace contains the interface, and if the plugin is an SR-IOV
-    /// plugin, waits up to [`COMES_HOME_WITHIN`] and then refuses the VF. Other plugins may attach
-    /// a VF without an interface. A VF with a vDPA device needs no interface.
+    /// the host's. If no known namespace contains the interface and the plugin is an SR-IOV plugin,
+    /// waits for the interface, and refuses the VF after [`COMES_HOME_WITHIN`]. Other plugins may
+    /// attach a VF without an interface. A VF with a vDPA device needs no interface.
     fn is_at_home(&self, attachment: &Attachment, state: &DeviceState) -> Result<(), Reason> {
         let driver = state.driver.as_deref();
         let Some(driver) = driver.filter(|driver| creates_interfaces(driver)) else {
