@@ -46,11 +46,11 @@ impl Pause {
         !is_asked
     }
 
-    /// Begins the next pause and returns its length. If the previous pause is over, the new pause is
-    /// twice as long, up to `longest`. If it still lasts, the new pause has the same length. After
-    /// [`Pause::clear`], the length begins anew. The pause lasts at least `asked`, the time that the API
-    /// server asks for. Adds a random time of up to a quarter of the pause, so that nodes that lose
-    /// the API server together do not all retry together.
+    /// Begins the next pause and returns its length. If the previous pause is over, the new pause
+    /// is twice as long, up to `longest`. If it still lasts, the new pause has the same length.
+    /// After [`Pause::clear`], the length begins anew. The pause lasts at least `asked`, the time
+    /// that the API server asks for. Adds a random time of up to a quarter of the pause, so that
+    /// nodes that lose the API server together do not all retry together.
     pub(super) fn lengthen(&self, longest: Duration, asked: Option<Duration>) -> Duration {
         let pause = match self.state.get() {
             None => FIRST,

@@ -3,7 +3,8 @@
 //! The question of an ADD waits while no agent listens, for example because the agent is being
 //! upgraded. The questions of other calls do not wait. A [`Publication`] (a status and
 //! events) does not wait either: the plugin writes it to disk and notifies the agent at the end of
-//! the call. With a kubeconfig, no call waits for an absent agent: the plugin then uses the API server.
+//! the call. With a kubeconfig, no call waits for an absent agent: the plugin then uses the API
+//! server.
 
 mod connection;
 mod informant;

@@ -1,7 +1,7 @@
 //! The plugin reports each attached sandbox to the agent. The report contains the digest of the
 //! `networks` annotation from which the plugin made the attachments. The agent compares this digest
-//! with the current annotation of the pod. With `dynamicAttachment`, STATUS asks the agent for the sandboxes of pods
-//! with a changed annotation.
+//! with the current annotation of the pod. With `dynamicAttachment`, STATUS asks the agent for the
+//! sandboxes of pods with a changed annotation.
 
 use serde::{Deserialize, Serialize};
 

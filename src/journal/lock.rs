@@ -137,9 +137,8 @@ impl Lock {
         Lock { file, path }.claim().ok()
     }
 
-    /// Whether only orphans hold the lock of `container` in `dir`, and the dead Jackfield that
-    /// started them took the lock more than `age` ago. No Jackfield waits for the lock.
-    /// [`Lock::take`] would kill such orphans.
+    /// Whether only orphans hold the lock of `container` in `dir`, no Jackfield waits for it, and
+    /// the dead owner took it more than `age` ago. [`Lock::take`] would kill such orphans.
     #[must_use]
     pub fn is_orphaned(dir: &Path, container: &ContainerId, age: Duration) -> bool {
         let path = named(dir, &key::short(container));
@@ -149,7 +148,9 @@ impl Lock {
         };
         let taken = file.metadata().and_then(|file| file.modified());
         let held = taken.map(|taken| clock::time_of_day().duration_since(taken));
-        if !held.is_ok_and(|held| held.is_ok_and(|held| held > age)) {
+        let is_old = held.is_ok_and(|held| held.is_ok_and(|held| held > age));
+        // Look at the owner first, because a search of all processes takes much longer.
+        if !is_old || has_owner(&path) {
             return false;
         }
         let name = path.file_name().unwrap_or_default();

@@ -14,8 +14,8 @@ use super::{Journal, JournalError, Key};
 
 use crate::clock;
 
-/// The wait after the first failed attempt, in seconds. Each further failure doubles the wait, up to
-/// the longest wait.
+/// The wait after the first failed attempt, in seconds. Each further failure doubles the wait, up
+/// to the longest wait.
 const FIRST_WAIT: u64 = 2;
 /// The longest wait between two attempts.
 const LONGEST_WAIT: Duration = Duration::from_secs(600);
@@ -75,8 +75,8 @@ impl Journal {
 
     /// Whether the caller may start a retry of `key`. If a retry is due, sets its due time to the
     /// current time plus `by`, so that no other call starts it meanwhile. Limits `by` to the
-    /// longest wait. Returns false if no retry is due, or if the new due time cannot be written. The
-    /// caller must hold the lock of the sandbox.
+    /// longest wait. Returns false if no retry is due, or if the new due time cannot be written.
+    /// The caller must hold the lock of the sandbox.
     pub fn postpone(&self, key: &Key, by: Duration) -> bool {
         let now = now();
         let owed = self.owed(key).filter(|owed| owed.is_due(now));

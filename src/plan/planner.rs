@@ -21,8 +21,9 @@ pub(super) struct Planner<'a> {
     /// The interface names that the pod requests.
     pub(super) requested: Vec<InterfaceName>,
     /// If the name `net<position>` is taken, the planner tries further numbers, beginning with the
-    /// larger of `position` and `last`. In an ADD, `last` is the number of the pod's networks, including the cluster network
-    /// but not the auxiliary chain. It is 0 until the planner has read a valid annotation.
+    /// larger of `position` and `last`. In an ADD, `last` is the number of the pod's networks,
+    /// including the cluster network but not the auxiliary chain. It is 0 until the planner has
+    /// read a valid annotation.
     pub(super) last: usize,
     /// In a change of a running pod's networks, the number of attachments that stay as they are.
     /// These come first in the plan.

@@ -241,7 +241,6 @@ fn usable_kind(path: &Path) -> Result<Kind, ConfFileProblem> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicBool, Ordering};
     use std::time::Duration;
 
     use super::*;
@@ -328,24 +327,21 @@ mod tests {
         let names = [NAMES[0], "00-jackfield.conflist.cilium_bak"];
         let [ours, aside] = names.map(|name| dir.path().join(name));
         fs::write(&ours, OURS).unwrap();
-        let is_done = AtomicBool::new(false);
-        let seen = std::thread::scope(|scope| {
-            scope.spawn(|| {
-                while !is_done.load(Ordering::Relaxed) {
+        std::thread::scope(|scope| {
+            let renaming = scope.spawn(|| {
+                for _ in 0..1_000 {
                     for (from, to) in [(&ours, &aside), (&aside, &ours)] {
                         fs::rename(from, to).unwrap();
                         std::thread::sleep(Duration::from_micros(100));
                     }
                 }
             });
-            let seen: Vec<Directory> = (0..2_000).map(|_| read(dir.path())).collect();
-            is_done.store(true, Ordering::Relaxed);
-            seen
+            while !renaming.is_finished() {
+                let directory = read(dir.path());
+                let is_seen = directory.ours().is_some() || directory.aside == [names[1]];
+                assert!(is_seen, "{directory:?}");
+            }
         });
-        for directory in seen {
-            let is_seen = directory.ours().is_some() || directory.aside == [names[1]];
-            assert!(is_seen, "{directory:?}");
-        }
     }
 
     #[test]

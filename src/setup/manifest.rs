@@ -53,8 +53,8 @@ pub struct Manifest {
     pub conf: PathBuf,
     /// The directory of the cluster network's configuration, on the host.
     pub cluster_conf_dir: PathBuf,
-    /// Whether the cluster network is not fixed: it is always the network that is then the first in
-    /// `cluster_conf_dir`.
+    /// Whether the cluster network is always the first network in `cluster_conf_dir`. False if the
+    /// administrator named the cluster network.
     pub follows: bool,
     /// The size and checksum of the cluster network's file. `None` if `follows` is false, if the
     /// file could not be read, or if an earlier release wrote the manifest.
@@ -64,8 +64,8 @@ pub struct Manifest {
     #[serde(default)]
     pub made_conf_dir: bool,
     /// Multus' configuration, converted to Jackfield's keys, if Jackfield's configuration replaced
-    /// it. Each installation overrides these keys with the keys of the administrator's template (the
-    /// file of `--conf`). The manifest does not store the template.
+    /// it. Each installation overrides these keys with the keys of the administrator's template
+    /// (the file of `--conf`). The manifest does not store the template.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taken_over: Option<RawObject>,
     /// The replaced files.

@@ -68,8 +68,8 @@ pub(super) struct InstallPlan {
     pub(super) conf: OurConf,
     /// The name of the file for Jackfield's configuration.
     pub(super) name: String,
-    /// Whether the cluster network is not fixed. If another network becomes the first in the
-    /// directory of the cluster network, the installer then changes Jackfield's configuration.
+    /// Whether the cluster network is always the first network in its directory. The installer then
+    /// changes Jackfield's configuration when another network becomes the first.
     pub(super) follows: bool,
     /// Multus' configuration, converted to Jackfield's keys, if this or an earlier installation
     /// replaces Multus.

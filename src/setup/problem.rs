@@ -15,8 +15,8 @@ const CILIUM: &str = ".cilium_bak";
 /// Why a file cannot be used as a CNI configuration.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfFileProblem {
-    /// The file cannot be read. Or the file has further plugins in a folder (CNI 1.1.0 §1), and this
-    /// folder cannot be read.
+    /// The file cannot be read. Or the file has further plugins in a folder (CNI 1.1.0 §1), and
+    /// this folder cannot be read.
     #[error(transparent)]
     Unreadable(#[from] ConfDirError),
     /// The text is not a JSON object.

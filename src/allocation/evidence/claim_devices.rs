@@ -71,8 +71,8 @@ impl Evidence<'_> {
     }
 
     /// Returns why Jackfield does not know all devices of the pod's claims. Returns `None` if the
-    /// pod has no claims. Also returns `None` if kubelet lists devices for the claims and a ResourceSlice
-    /// describes each of these devices.
+    /// pod has no claims. Also returns `None` if kubelet lists devices for the claims and a
+    /// ResourceSlice describes each of these devices.
     pub(super) fn open_claims(&self) -> Option<UnknownCause> {
         if !self.sources.pod.is_some_and(|pod| pod.has_claims) {
             return None;

@@ -146,8 +146,8 @@ impl<'de> Visitor<'de> for Node<'_> {
 }
 
 /// Merges the keys of `others` into `object`. `others` is one object or a list of objects. The
-/// merged keys replace keys that `object` already has, as with kubectl. If several objects in the list have the same
-/// key, the value in the first of these objects counts.
+/// merged keys replace keys that `object` already has, as with kubectl. If several objects in the
+/// list have the same key, the value in the first of these objects counts.
 fn merge<E: Error>(object: &mut Map<String, Value>, others: Value) -> Result<(), E> {
     match others {
         Value::Object(other) => {

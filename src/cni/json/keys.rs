@@ -116,9 +116,9 @@ impl Key<'_, '_> {
         self.value().starts_with("true")
     }
 
-    /// If this key belongs to an element of the list `meant`, returns the number of the object around
-    /// that list. Example: in `{"links":[{"name":1}]}`, `above_list("links")` of the key `name`
-    /// returns 1, the number of the outer object.
+    /// If this key belongs to an element of the list `meant`, returns the number of the object
+    /// around that list. Example: in `{"links":[{"name":1}]}`, `above_list("links")` of the key
+    /// `name` returns 1, the number of the outer object.
     pub(crate) fn above_list(&self, meant: &str) -> Option<usize> {
         let [.., outer, Nesting::List { .. }, _] = self.levels else {
             return None;

@@ -74,7 +74,7 @@ fn a_lock_is_orphaned_if_only_old_orphans_hold_it() {
     assert!(!has_owner(&path));
     // The file now names a process that runs and has the lock.
     fs::write(&path, orphan.id().to_string()).unwrap();
-    assert!(has_owner(&path));
+    assert!(has_owner(&path) && !is_orphaned(0));
     orphan.kill().unwrap();
     orphan.wait().unwrap();
 }

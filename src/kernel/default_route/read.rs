@@ -71,8 +71,8 @@ impl DefaultRoute {
                         route.next_hops.push(NextHop::read(hop, &mut name)?);
                     }
                 }
-                // Keep only the remaining lifetime, because the request that later restores the
-                // route can contain nothing else of this.
+                // Keep only the remaining lifetime. A request that restores the route cannot
+                // contain the rest of the cache information.
                 RouteAttribute::CacheInfo(info) => route.expires = seconds(info.expires),
                 RouteAttribute::Expires(seconds) => route.expires = Some(*seconds),
                 other => route.rest.push(RawAttribute::from(other)),
