@@ -62,8 +62,8 @@ pub struct IpConfig {
     pub address: IpNet,
     /// The gateway of the subnet.
     pub gateway: Option<IpAddr>,
-    /// The index of the interface in [`CniResult::interfaces`]. Reading drops an index that is out
-    /// of range.
+    /// The index of the interface in [`CniResult::interfaces`]. Reading drops an index without
+    /// an interface.
     pub interface: Option<usize>,
 }
 

@@ -26,14 +26,19 @@ pub(super) fn parse(text: &[u8], config_version: Version) -> Result<CniResult, R
 
 /// Reads a result of 0.3.0 or later. Accepts the keys of 1.1.0 in all these versions.
 fn modern(object: &RawObject) -> Result<CniResult, JsonError> {
-    let interfaces = list(object, "interfaces", interface)?;
+    let interfaces = numbered(object, "interfaces", interface)?;
     let mut ips = list(object, "ips", ip_config)?;
     for ip in &mut ips {
-        // Drop an index that is out of range, because runtimes use the index without a check.
-        ip.interface = ip.interface.filter(|index| *index < interfaces.len());
+        // The index counts the elements that are `null`, and the interfaces that remain do not. Drop
+        // an index without an interface, because runtimes use the index without a check.
+        let place = |written| interfaces.binary_search_by_key(&written, |(index, _)| *index);
+        ip.interface = ip.interface.and_then(|index| place(index).ok());
     }
     Ok(CniResult {
-        interfaces,
+        interfaces: interfaces
+            .into_iter()
+            .map(|(_, interface)| interface)
+            .collect(),
         ips,
         routes: list(object, "routes", route)?,
         dns: dns(object)?,
@@ -112,12 +117,24 @@ fn list<T>(
     key: &str,
     element: fn(&RawObject) -> Result<T, JsonError>,
 ) -> Result<Vec<T>, JsonError> {
-    // Skip elements that are `null`. Plugins in Go can write them, because the lists of the
-    // reference library contain pointers.
+    let list = numbered(object, key, element)?;
+    Ok(list.into_iter().map(|(_, value)| value).collect())
+}
+
+/// Returns the elements of a list with their indices. Skips elements that are `null`: plugins in Go
+/// can write them, because the lists of the reference library contain pointers.
+fn numbered<T>(
+    object: &RawObject,
+    key: &str,
+    element: fn(&RawObject) -> Result<T, JsonError>,
+) -> Result<Vec<(usize, T)>, JsonError> {
     let list: Vec<Option<RawObject>> = object.read(key)?.unwrap_or_default();
     let list = list.iter().enumerate();
     list.filter_map(|(index, object)| Some((index, object.as_ref()?)))
-        .map(|(index, object)| element(object).map_err(|error| error.within(key, index)))
+        .map(|(index, object)| match element(object) {
+            Ok(value) => Ok((index, value)),
+            Err(error) => Err(error.within(key, index)),
+        })
         .collect()
 }
 

@@ -248,7 +248,7 @@ fn a_missing_or_null_key_is_absent() {
         }
     }
     let sparse = parse(
-        r#"{"interfaces":[null,{"name":"a","mac":"","sandbox":"","unknown":1}],"ips":[{"address":"10.0.0.1/8","gateway":"","interface":null,"version":"4"},{"address":"10.0.0.2/8","interface":-1},{"address":"10.0.0.3/8","interface":1}],"more":{}}"#,
+        r#"{"interfaces":[null,{"name":"a","mac":"","sandbox":"","unknown":1}],"ips":[{"address":"10.0.0.1/8","gateway":"","interface":null,"version":"4"},{"address":"10.0.0.2/8","interface":-1},{"address":"10.0.0.3/8","interface":0},{"address":"10.0.0.4/8","interface":1},{"address":"10.0.0.5/8","interface":2}],"more":{}}"#,
         Version::V0_4_0,
     );
     assert_eq!(
@@ -262,9 +262,13 @@ fn a_missing_or_null_key_is_absent() {
         (sparse.ips[0].gateway, sparse.ips[0].interface),
         (None, None)
     );
-    // Runtimes use an index without a check, so reading drops an index that is out of range.
-    assert_eq!(sparse.ips[1].interface, None, "index -1");
-    assert_eq!(sparse.ips[2].interface, None, "index 1 of one interface");
+    // The indices count the `null`. Reading drops an index without an interface.
+    let indices: Vec<_> = sparse.ips.iter().map(|ip| ip.interface).collect();
+    assert_eq!(
+        indices,
+        [None, None, None, Some(0), None],
+        "null, -1, 0, 1, 2"
+    );
     assert_eq!(sparse.sandbox_interface(), None);
 }
 
