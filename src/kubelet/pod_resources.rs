@@ -1,4 +1,4 @@
-//! The client of `v1.PodResourcesLister`.
+//! The client of kubelet's pod-resources API, the gRPC service `v1.PodResourcesLister`.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -20,11 +20,11 @@ const ALLOCATABLE: &str = "/v1.PodResourcesLister/GetAllocatableResources";
 /// its requests together. Kubelet usually answers within milliseconds. The limit is short, because
 /// Jackfield can read the devices of a pod from kubelet's checkpoint if kubelet does not answer.
 const WITHIN: Duration = Duration::from_secs(2);
-/// After a refusal by kubelet's rate limit, Jackfield pauses for a random time. After the first
-/// refusal, the pause is at most this long. The limit doubles with each retry. Kubelet allows 100
-/// calls per second for all clients on the node together.
+/// The maximum length of the first pause. Kubelet allows 100 calls per second for all clients on
+/// the node together, and refuses further calls. After a refusal, Jackfield pauses for a random
+/// time and retries. The maximum length of the pause doubles with each retry.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
-/// The largest value of the limit that begins with [`FIRST_PAUSE`].
+/// The maximum length of any pause after a refusal.
 const LONGEST_PAUSE: Duration = Duration::from_millis(320);
 
 /// A client of kubelet's pod-resources API. The client keeps its connection open.
@@ -119,7 +119,8 @@ impl PodResources {
     }
 
     /// Makes one call. If kubelet refuses the call because of its rate limit, retries until the
-    /// time `until`. If an already open connection fails, retries over a new connection.
+    /// time `until`, and then returns the refusal. If an already open connection fails, retries over
+    /// a new connection.
     async fn call<Q: Message, A: Message + Default>(
         &self,
         method: &str,
@@ -127,6 +128,7 @@ impl PodResources {
         until: Instant,
     ) -> Result<A, GrpcError> {
         let mut longest = FIRST_PAUSE;
+        let mut refusal = None;
         loop {
             let open_channel = self.channel.borrow().clone();
             let was_open = open_channel.is_some();
@@ -145,7 +147,9 @@ impl PodResources {
             let error = match tokio::time::timeout(time, call).await {
                 Ok(Ok(answer)) => return Ok(answer),
                 Ok(Err(error)) => error,
-                Err(_) => GrpcError::Late(WITHIN.as_millis()),
+                Err(_) => refusal
+                    .take()
+                    .unwrap_or(GrpcError::Late(WITHIN.as_millis())),
             };
             if error.is_rate_limit() {
                 let pause = longest.mul_f64(fastrand::f64());
@@ -154,6 +158,7 @@ impl PodResources {
                 }
                 tokio::time::sleep(pause).await;
                 longest = (longest * 2).min(LONGEST_PAUSE);
+                refusal = Some(error);
                 continue;
             }
             if error.is_of_connection() || matches!(error, GrpcError::Late(_)) {
