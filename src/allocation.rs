@@ -6,6 +6,10 @@
 //! kubelet's own record, by the pod's UID ─────┴─▶ Allocation ──▶ assign ──▶ one device per network
 //! ```
 //!
+//! The annotation `jackfield.io/devices` belongs to pods that Jackfield reads from a folder of
+//! manifests (`manifestDir`). It lists devices by resource. Jackfield does not ask kubelet about a
+//! resource in this list. In a cluster, Jackfield ignores the annotation.
+//!
 //! kubelet's own record consists of two files: `kubelet_internal_checkpoint` for devices of device
 //! plugins, and `dra_manager_state` for devices of claims (DRA). The pod-resources API has no UIDs,
 //! so its answer may be about a previous pod of the same name. A device in this answer belongs to

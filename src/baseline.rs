@@ -264,7 +264,8 @@ impl fmt::Display for Repair {
             }
             Repair::Netdev(LinkChange::Mtu(mtu)) => write!(f, "MTU {mtu}"),
             Repair::Netdev(LinkChange::Up | LinkChange::Down | LinkChange::Home(_)) => {
-                f.write_str("place")
+                // `compare` never returns such a repair.
+                f.write_str("state or namespace of its interface")
             }
             Repair::Rebind { guid, .. } => write!(f, "GUID {guid} of its interface"),
         }

@@ -11,7 +11,7 @@
 //! sandboxes/<container>@<ifname>    header with the intended attachments, then steps
 //! owed/<container>@<ifname>         a failed detachment, and when its retry is due
 //! quarantine/…                      damaged records
-//! adopted/<container>@<ifname>      a sandbox adopted from the cache of Multus
+//! adopted/<container>@<ifname>      a sandbox that a DEL has copied from Multus' cache to a record
 //! exclusive/<kind>-<address>[@…]    the sandbox that holds a device, a MAC or a GUID
 //! unrestored/<address>              a device that could not be restored
 //! changes/<container>@<ifname>      a failed change of networks, and when its retry is due
@@ -414,8 +414,9 @@ pub enum Lookup {
     /// There is no record, for example because Jackfield never attached the sandbox or has detached
     /// it.
     Absent,
-    /// The first line of the record is incomplete: either a power loss destroyed the record, or an
-    /// ADD of an older release was killed before it started anything.
+    /// The first line of the record is incomplete. Either a power loss destroyed the record, or an
+    /// older release was killed while it wrote the record, before its ADD started anything. This
+    /// release replaces a record atomically, so a killed process leaves no incomplete first line.
     CutOff,
     /// The record is damaged. It is now in quarantine, or could not be moved there.
     Damaged(PutAside),

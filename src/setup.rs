@@ -2,14 +2,19 @@
 //! Multus.
 //!
 //! The *runtime's directory* is the directory from which the container runtime reads CNI
-//! configurations. *Our configuration* is the file there whose first plugin is Jackfield.
+//! configurations. *Our configuration* is the file there whose first plugin is Jackfield. The
+//! *manifest* is a file in a subfolder of the runtime's directory. It lists what the installation
+//! put on the node and what it replaced.
 //!
 //! ```text
 //! install ──▶ plan (what the runtime's directory should contain) ──▶ stage, rename ──▶ manifest
-//! guard   ──▶ plans again when the directories change, and repairs what differs from the plan
+//! guard   ──▶ plans again when a watched directory changes, and repairs what differs from the plan
 //! uninstall ◀── manifest, journal
 //! doctor  ◀── everything
 //! ```
+//!
+//! The guard watches the runtime's directory, the plugins' directory, and the directory of the
+//! cluster network's configuration.
 //!
 //! If an installation fails, the node keeps its previous network (NPWG 1.3 §6.1).
 

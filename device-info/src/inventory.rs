@@ -15,8 +15,8 @@ use crate::vdpa::VdpaDriver;
 
 /// A machine's network hardware, as this network namespace shows it.
 ///
-/// With devlink, [`Inventory::read`] makes at most 40 system calls in sysfs per function, on
-/// average, even if every function has a representor and an RDMA device. Reading 256 virtual
+/// With devlink, [`Inventory::read`] makes at most 40 × *n* system calls in sysfs on a machine with
+/// *n* functions, even if every function has a representor and an RDMA device. Reading 256 virtual
 /// functions takes less than 50 ms. `None` and empty lists mean "missing or not known". `remarks`
 /// has one line for each value that the crate could not read.
 ///

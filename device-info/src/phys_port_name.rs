@@ -7,7 +7,8 @@ use crate::quoted::Quoted;
 
 /// The switch port of an interface, as drivers report it in `phys_port_name`: `p0`, `p0s1`, `pf0`,
 /// `pf0vf3`, `pf0sf5`. On a DPU, a prefix such as `c1` marks a function that belongs to the host in
-/// which the DPU is installed.
+/// which the DPU is installed. Each host that uses the DPU has its own controller, and the prefix
+/// contains the number of that controller.
 ///
 /// To find a representor, the crate uses port names only if devlink reports no ports.
 ///
@@ -30,14 +31,16 @@ pub enum PhysPortName {
     },
     /// The representor of a physical function.
     Pf {
-        /// The controller of the function's host; `None` for this host.
+        /// The number after `c`, if the function belongs to another host. `None` if the function
+        /// belongs to the machine that reports the port name.
         controller: Option<u32>,
         /// The physical function's number.
         pf: u32,
     },
     /// The representor of a virtual function.
     Vf {
-        /// The controller of the function's host; `None` for this host.
+        /// The number after `c`, if the function belongs to another host. `None` if the function
+        /// belongs to the machine that reports the port name.
         controller: Option<u32>,
         /// The physical function's number.
         pf: u32,
@@ -46,7 +49,8 @@ pub enum PhysPortName {
     },
     /// The representor of a subfunction.
     Sf {
-        /// The controller of the function's host; `None` for this host.
+        /// The number after `c`, if the function belongs to another host. `None` if the function
+        /// belongs to the machine that reports the port name.
         controller: Option<u32>,
         /// The physical function's number.
         pf: u32,

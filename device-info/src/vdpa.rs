@@ -74,8 +74,8 @@ impl VdpaDevice {
         &self.0
     }
 
-    /// Returns the name on the bus, which device-info calls `parent-device` (`DEVINFO 1.1.0
-    /// §3.1.4.1`).
+    /// Returns the name on the bus. The specification calls this name `parent-device` (`DEVINFO
+    /// 1.1.0 §3.1.4.1`).
     #[must_use]
     pub fn name(&self) -> &str {
         self.0.name()
@@ -102,8 +102,10 @@ impl VdpaDevice {
     /// Returns the virtio device that `virtio_vdpa` created for this device: `virtio3`.
     ///
     /// For a software device, the virtio device is in this device's directory. For a device of a
-    /// PCI function, the virtio device is in the function's directory. Returns `None` if that
-    /// directory has several virtio devices, or another vDPA device that uses `virtio_vdpa`.
+    /// PCI function, the virtio device is in the function's directory. Returns `None` if the
+    /// function's directory has several virtio devices, or if another vDPA device of the function
+    /// uses `virtio_vdpa`. The directory then does not show which virtio device belongs to this
+    /// device.
     #[must_use]
     pub fn virtio_device(&self) -> Option<String> {
         (self.driver()? == VdpaDriver::Virtio).then_some(())?;

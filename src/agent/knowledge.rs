@@ -24,9 +24,10 @@ use crate::npwg::{Dialect, ObjectRef};
 
 /// The limit of the memory for the definitions in all pending answers, in KiB.
 const ROOM: usize = 1024;
-/// The maximum number of cached definitions that the agent sends at the same time in messages of
-/// their own, apart from the answer. The agent does so if the pending answers leave too little of
-/// [`ROOM`] for the definition. Each such message needs a copy of its definition.
+/// The maximum number of cached definitions that the agent sends in separate messages at the same
+/// time. If the pending answers leave too little of [`ROOM`] for a definition, the agent sends the
+/// definition in a separate message before the answer. Each such message needs a copy of its
+/// definition.
 const COPIES: usize = 8;
 /// The default socket of kubelet's pod-resources API, used until a question names a socket.
 const KUBELET: &str = "/var/lib/kubelet/pod-resources/kubelet.sock";

@@ -61,10 +61,10 @@ impl Metrics {
         let version = ("version", env!("CARGO_PKG_VERSION").into());
         let arch = ("arch", std::env::consts::ARCH.into());
         set(&build, [version, arch], 1);
-        // 50 µs to 1.6 s.
+        // The upper bounds of the buckets are 50 µs to 1.6 s.
         let answer_times = Histogram::new(exponential_buckets(0.000_05, 2.0, 16));
-        // 0.125 s to 17 minutes. A change of networks usually starts only at the next STATUS. If
-        // the change fails, each retry may wait for 5 minutes.
+        // The upper bounds of the buckets are 0.125 s to 17 minutes. A change of networks usually
+        // starts only at the next STATUS. If the change fails, each retry may wait for 5 minutes.
         let changes = Histogram::new(exponential_buckets(0.125, 2.0, 14));
         Metrics {
             questions: add(ours, "questions", "Questions that the plugin asked"),
@@ -92,12 +92,12 @@ impl Metrics {
             detachments: add(
                 ours,
                 "owed_detachments",
-                "Failed detachments that Jackfield still retries, as of the last count",
+                "Failed detachments that Jackfield still retries, as the plugin last counted them in the journal",
             ),
             unrestored: add(
                 ours,
                 "unrestored_devices",
-                "One series with the value 1 for each device that Jackfield could not restore, as of the last count",
+                "One series with the value 1 for each device that Jackfield could not restore, as the plugin last read them from the journal",
             ),
             devices: add(
                 ours,
@@ -171,6 +171,7 @@ impl Metrics {
             self.absences.inc();
             self.absent.inc_by(seconds);
         }
+        // Only some calls count the records of the journal.
         if let Some(on_record) = &figures.on_record {
             self.unrestored.clear();
             for device in on_record.unrestored.iter().take(MOST) {

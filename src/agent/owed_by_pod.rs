@@ -113,9 +113,10 @@ impl OwedByPod {
         Ok(())
     }
 
-    /// Reads a file. Returns `None` if the file is gone or a different release wrote it. A file can
-    /// be gone because a plugin merged its publication into a newer file, or because the DEL of a
-    /// static pod removed it. Renames a file that cannot be read, and returns `None`.
+    /// Reads a file. Returns `None` if the file is gone or has the format of a different release. A
+    /// file can be gone because a plugin merged the publication in that file into a newer file, or
+    /// because the DEL of a static pod removed the file. Renames a file that cannot be read, and
+    /// returns `None`.
     fn load(&self, name: &str) -> Option<OwedWrite> {
         let cause = match self.owed.read(name) {
             Ok(write) => return write,

@@ -55,7 +55,7 @@ pub enum AssignError {
     /// The pod's devices of the resource are unknown.
     #[error("devices of resource {resource}: {cause}")]
     Unknown {
-        /// The resource, or the driver's name for devices without a resource.
+        /// The resource. For a claim's devices without a resource, the name of their DRA driver.
         resource: String,
         /// Why the devices are unknown.
         cause: Box<UnknownCause>,

@@ -18,7 +18,7 @@ pub(super) enum CommandError {
     #[error("there are findings")]
     Findings,
     /// Jackfield cannot write to stdout.
-    #[error("stdout: {0}; free space on the file system of the output")]
+    #[error("stdout: {0}; if the output goes to a file, make space on its file system")]
     Stdout(#[source] io::Error),
     /// Jackfield cannot read the file that `--conf` names.
     #[error("--conf {file}: {1}; name a readable file", file = .0.display())]

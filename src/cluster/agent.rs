@@ -51,15 +51,15 @@ pub struct Agent {
     socket: PathBuf,
     owed: OwedWrites,
     api: Option<Api>,
-    /// All connections. They stay open until [`Agent::close`] or the end of this process. A
-    /// compromised agent can send descriptors over a connection for [`Purpose::Asking`]. When the
-    /// plugin closes the connection, the kernel also closes the descriptors in messages that the
-    /// plugin has not read. Closing a descriptor can block: a socket with SO_LINGER waits for its
-    /// peer, and the kernel frees the blocks of a deleted file one by one. At the end of a process,
-    /// the kernel does not wait for the peer of a socket, so the connections stay open until then.
-    /// The kernel still frees the blocks of a deleted file, so a compromised agent can delay the
-    /// end of a call. This is no new risk, because such an agent can also delay a call by not
-    /// answering.
+    /// All connections. They stay open until [`Agent::close`] or the end of this process, because a
+    /// compromised agent can make the close of a connection block. The agent can send descriptors
+    /// over a connection for [`Purpose::Asking`]. When a connection closes, the kernel also closes
+    /// the descriptors that the plugin has not read. Two kinds of descriptors take long to close:
+    /// - A socket with SO_LINGER waits for its peer. At the end of a process, the kernel does not
+    ///   wait for the peer.
+    /// - The kernel frees the blocks of a deleted file one by one, even at the end of a process. So
+    ///   a compromised agent can delay the end of a call. This is no new risk, because such an
+    ///   agent can also delay a call by not answering.
     opened: ManuallyDrop<RefCell<Vec<AgentConnection>>>,
     /// The connection over which the plugin sent its question. Reports at the end of the call use
     /// this connection too.
@@ -148,9 +148,9 @@ impl Agent {
     }
 
     /// Sends messages that have no answer, and the descriptor of the journal record from `record`,
-    /// so that the agent can sync the record. Does not wait. If no
-    /// agent listens, the messages are lost. An agent that starts later finds the publications on
-    /// disk, but does not learn the figures of this call.
+    /// so that the agent can sync the record. Does not wait. If no agent listens, the messages are
+    /// lost. An agent that starts later finds the publications on disk, but does not learn the
+    /// figures of this call.
     fn tell(&self, messages: &[ToAgent], record: &dyn Fn() -> Option<OwnedFd>) {
         let kept = self.stream.borrow_mut().take();
         let encoded = |message: &ToAgent| frame::encode(message, MAX_TO_AGENT).ok();
@@ -185,7 +185,8 @@ impl Cluster for Agent {
             let answered_by = until.min(Instant::now() + ANSWER_TIMEOUT);
             let error = match self.exchange(&message, answered_by) {
                 Ok(FromAgent::Answer(mut answer)) => {
-                    // An agent from an older release does not ask kubelet, so the plugin does.
+                    // Asks kubelet only if the agent has not done so. An agent from an older
+                    // release never asks kubelet.
                     ask_kubelet(question, &mut answer);
                     return Ok(*answer);
                 }
@@ -284,10 +285,10 @@ impl Cluster for Agent {
     }
 
     fn withdraw(&self, removal: &Publication) {
-        // A node with a kubeconfig may have no agent, and then nothing would read the removal from
-        // disk. In this case drop the removal. The plugin does not send the removal to the API
-        // server itself, because the call must not wait for the API server. The status of the pod's
-        // ResourceClaim then lists the detached networks until the claim is deallocated.
+        // Only an agent reads `removal` from disk and removes the detached networks from the status
+        // of the pod's ResourceClaims. A node with a kubeconfig may have no agent. The plugin then
+        // drops `removal`, because the call must not wait for the API server. The status still
+        // lists the detached networks until the claim is deallocated.
         let has_agent = self.api.is_none() || self.open(Purpose::Telling).is_ok();
         if has_agent && self.owed.keep(removal).is_ok() {
             self.owes.set(true);

@@ -22,8 +22,8 @@ pub struct Census {
     /// The node.
     #[serde(deserialize_with = "bounded::text::<_, LONGEST_LINE>")]
     pub node: String,
-    /// If false, names may be missing, because the agent has not been able to list all pods and
-    /// definitions. Only an agent sets this field.
+    /// Whether the agent has listed all pods and definitions. If not, names may be missing. Only an
+    /// agent sets this field, so it means nothing in a census without `version`.
     pub listed: bool,
     /// Why the agent could not list the definitions for this census, in one line.
     pub unreachable: Option<String>,

@@ -8,12 +8,14 @@ use super::{Answer, Question};
 use crate::kubelet;
 use crate::npwg::ObjectRef;
 
-/// Returns the resource names of the networks that the question and the pod's annotations select.
-/// Skips a resource if the pod's manifest lists devices for it. Returns `None` if the answer needs
-/// nothing from kubelet, as for most pods.
+/// Returns `None` if the answer needs nothing from kubelet, as for most pods. Otherwise returns the
+/// resource names of the networks that the question and the pod's annotations select. Skips a
+/// resource if the pod's manifest lists devices for it.
 ///
-/// The list is empty if the answer needs kubelet only for the key `deviceID`: the annotations
-/// mention this key, and the manifest lists no devices. The key can name a device of any resource.
+/// The answer also needs kubelet if the annotations mention the key `deviceID` and the manifest
+/// lists no devices, because this key can name a device of any resource. If no network has a
+/// resource name, the list is then empty. Even then, kubelet's answer contains all devices of the
+/// pod.
 pub(super) fn wanted<'a>(question: &Question, answer: &'a Answer) -> Option<Vec<&'a str>> {
     let pod = answer.pod.as_ref()?;
     let annotations = question.annotations.as_ref().unwrap_or(&pod.annotations);

@@ -21,7 +21,7 @@ use crate::npwg::{Definition, IpamClaim, ManifestError, ObjectRef};
 const DEVICES: &str = "jackfield.io/devices";
 const DEFINITION: &str = "NetworkAttachmentDefinition";
 const CLAIM: &str = "IPAMClaim";
-/// The time limit for reading the folder for a census.
+/// The time limit for reading the folder for a [`Census`], the list of all pods and definitions.
 const CENSUS_WITHIN: Duration = Duration::from_secs(30);
 
 /// A folder in place of a cluster.

@@ -67,9 +67,10 @@ impl PodAnnotations {
         NetworksDigest::of(self.networks.as_deref().unwrap_or_default())
     }
 
-    /// Returns the annotations for a question. Replaces each control character with a space,
-    /// because a control character takes up to six bytes in JSON. A valid annotation contains
-    /// control characters only as white space, so it still selects the same networks.
+    /// Returns the annotations for a question. A message with a question has a size limit, and JSON
+    /// needs up to six bytes for one control character. So this function replaces each control
+    /// character with a space. A valid annotation contains control characters only as white space,
+    /// so it still selects the same networks.
     pub fn to_ask_about(&self) -> PodAnnotations {
         let spaced = |text: &String| text.replace(|it: char| it < ' ', " ");
         PodAnnotations {
@@ -119,10 +120,12 @@ impl PodAnnotations {
         texts.any(|text| text.to_ascii_lowercase().contains("deviceid"))
     }
 
-    /// Returns the name of every claim in the annotations. Claims are in the pod's namespace.
+    /// Returns the name of every IPAMClaim in the annotations. The IPAMClaims of a pod are in the
+    /// pod's namespace.
     pub fn claims(&self, namespace: &str, dialect: Dialect) -> Vec<String> {
         let mut known = HashSet::new();
-        // The default namespace of the networks does not matter, because only the claims are read.
+        // The default namespace of the networks does not matter, because only the names of the
+        // IPAMClaims are used.
         self.selections(namespace, namespace, dialect)
             .filter_map(|selection| selection.ipam_claim)
             .filter(|claim| known.insert(claim.clone()))
@@ -149,14 +152,14 @@ pub struct Pod {
     /// The containers that request extended resources, init containers first.
     #[serde(deserialize_with = "containers")]
     pub containers: Vec<Container>,
-    /// Whether the pod has resource claims (DRA), for devices of any kind.
+    /// Whether the pod has ResourceClaims (DRA), for devices of any kind.
     pub has_claims: bool,
 }
 
 /// How many requests for devices and how many containers a pod may have in an answer. A request is
 /// for one resource in one container. If a pod exceeds a limit, the agent drops the requests that
-/// the pod's networks do not need. If the pod still exceeds a limit, the agent refuses the question.
-/// The plugin does not rely on the agent: it drops any excess when it reads an answer.
+/// the pod's networks do not need. If the pod still exceeds a limit, the agent refuses the
+/// question. The plugin does not rely on the agent: it drops any excess when it reads an answer.
 pub(super) const MOST_REQUESTS: usize = 256;
 pub(super) const MOST_CONTAINERS: usize = 256;
 /// The longest name of a container or a resource, and the longest UID of a pod, in bytes.

@@ -45,10 +45,10 @@ codes! {
         "Jackfield does not support the configuration's CNI version, or the version is too old for the verb or for the result",
         "raise `cniVersion`, or set it to a version that the message lists";
     UNSUPPORTED_FIELD = 2, "unsupported field",
-        "A plugin does not support the value of a key. Jackfield itself returns 7 instead",
+        "A plugin does not support the value of a key. Jackfield returns 7 for a value in its own configuration",
         "change the key that the message names";
     UNKNOWN_CONTAINER = 3, "unknown container",
-        "A plugin does not know the container. Jackfield itself does not return this code",
+        "A plugin does not know the container",
         "nothing";
     INVALID_ENVIRONMENT = 4, "invalid environment",
         "A variable of the call is missing or invalid",

@@ -99,8 +99,10 @@ impl Lock {
                 orphans_seen = None;
             } else {
                 let waited = clock::now() - *orphans_seen.get_or_insert_with(clock::now);
-                // Another call may have taken the lock since `owner_lives`, and have started
-                // delegates. By now, it has written its process ID into the file.
+                // Since the check of the owner above, another call may have taken the lock and
+                // started delegates. `orphans` may contain these delegates, which must not be
+                // killed. A call writes its process ID into the file before it starts delegates, so
+                // `has_owner` finds the call.
                 if waited >= patience && !has_owner(&path) {
                     end(&orphans, &file, name);
                 }

@@ -61,8 +61,9 @@ impl Netlink {
         index: u32,
         name: Option<&str>,
     ) -> Result<Vec<Link>, NetlinkError> {
-        // Skip the counters: they are half of an answer, and the kernel visits every CPU to sum
-        // them up. Without `LinkExtentMask::Vf`, the kernel also omits virtual functions.
+        // Ask for neither counters nor virtual functions, because a `Link` contains neither. The
+        // counters are half of an answer, and the kernel visits every CPU to sum them up. The
+        // kernel describes virtual functions only if the mask contains `LinkExtentMask::Vf`.
         let mask = LinkAttribute::ExtMask(vec![LinkExtentMask::SkipStats]);
         let mut message = LinkUnspec::new_with_index(index).append_extra_attribute(mask);
         if let Some(name) = name {

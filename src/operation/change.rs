@@ -204,8 +204,11 @@ fn change_locked(
     Ok(Changed { status, ..outcome })
 }
 
-/// Records that the attachments agree with the annotation, whose digest is `networks`. Publishes
-/// the status if an earlier change may have failed to publish it.
+/// Records that the attachments agree with the annotation, whose digest is `networks`.
+///
+/// If the record has the default digest, first publishes the status. A change records the default
+/// digest when it begins, and replaces it after publishing the status. So the default digest means
+/// that an earlier change may not have published the status.
 fn agree(
     context: &Context<'_>,
     mut sandbox: Sandbox,
@@ -246,9 +249,9 @@ fn settle(
     }
     let unfinished = sandbox.unfinished();
     detach::detach_some(context, &mut sandbox, &unfinished, Detachment::Earlier)?;
-    // Release the devices and addresses of all pending attachments, not only of those in
-    // `unfinished`. An earlier attempt may have detached an attachment without releasing its device
-    // and addresses.
+    // Release the devices and addresses of all attachments that the interrupted change was adding
+    // or removing. `unfinished` lacks those that were already detached. An earlier attempt may have
+    // detached such an attachment without releasing its device and addresses.
     let attachments = sandbox.header.attachments.iter().enumerate();
     let ended = attachments.filter(|(index, _)| sandbox.is_pending(*index));
     let journal = &context.host.journal;

@@ -1,5 +1,6 @@
-//! A file whose modification time is the time of an event. Each call runs in a process of its own,
-//! so Jackfield keeps the times of events in files next to the lock directory.
+//! A file whose modification time records when something happened, such as the agent's last answer
+//! to STATUS. Each call runs in a process of its own, so Jackfield keeps such times in files next
+//! to the lock directory.
 
 use std::fs::{self, OpenOptions};
 use std::io;
@@ -27,7 +28,7 @@ pub fn forget(run: &Path) {
     }
 }
 
-/// A file whose modification time is the time of an event.
+/// A file whose modification time records when something happened.
 #[derive(Debug)]
 pub(super) struct DatedFile(PathBuf);
 

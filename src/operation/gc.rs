@@ -23,7 +23,8 @@ use crate::cni::{ContainerId, InterfaceName, ValidAttachment};
 use crate::delegate::Ran;
 use crate::journal::{ChangesLock, Key, Lock, LockError, Lookup, MultusCache, Sandbox, Turn};
 
-/// How long GC waits at most for another process to release the lock of a sandbox or the [`Turn`].
+/// How long GC waits at most for another process to release the lock of a sandbox, or the [`Turn`]
+/// (the lock for reserving devices, MACs and GUIDs).
 const BUSY: Duration = Duration::from_secs(1);
 /// The minimum time for detaching one sandbox. If less time is left, GC leaves the sandbox to the
 /// next GC.
@@ -53,9 +54,9 @@ pub struct Collected {
 /// configuration has no list of valid attachments.
 ///
 /// # Errors
-/// All failures, combined. GC stops if the list or the journal cannot be read, or if the lock that
-/// excludes changes of running pods cannot be used. After a failure to detach a sandbox or to call
-/// a plugin, GC continues.
+/// All failures, combined. GC stops if the runtime's list or the journal cannot be read, or if an
+/// I/O error occurs on the lock that excludes changes of running pods. After a failure to detach a
+/// sandbox or to call a plugin, GC continues.
 pub fn gc(context: &Context<'_>) -> Result<Collected, Failure> {
     let named = ValidAttachment::read_list(&context.request.stdin);
     let Some(named) = named.map_err(Failure::ValidAttachments)? else {
@@ -97,9 +98,11 @@ pub fn gc(context: &Context<'_>) -> Result<Collected, Failure> {
     Ok(gc.collected)
 }
 
-/// Removes the leftovers of calls that were killed or failed: the markers and reservations of
-/// sandboxes without a record, and the files of free locks. These files do no harm, so a failure to
-/// remove them does not fail the GC.
+/// Removes files that killed or failed calls have left behind:
+/// - the journal's files in `owed/`, `changes/` and `exclusive/` for sandboxes without a record;
+/// - lock files that no process has locked.
+///
+/// These files do no harm, so a failure to remove them does not fail the GC.
 fn sweep(context: &Context<'_>) {
     let (journal, locks) = (&context.host.journal, &context.host.lock_dir);
     journal.sweep_markers(locks);

@@ -9,8 +9,10 @@ use crate::journal::{Progress, Sandbox};
 use crate::npwg::{StatusAddresses, StatusEntry, StatusSource};
 use crate::plan::Attachment;
 
-/// Builds one entry per attachment, in the order of the attachments, from `results` and `shown`.
-/// The auxiliary chain (`auxiliaryCNIChainName`) creates no interface, so it gets no entry.
+/// Builds one entry per attachment, in the order of the attachments. `results` are the results of
+/// the delegates. `shown` is what Jackfield itself has read about the attachments, such as the MTU.
+/// Both lists are in the order of the attachments. The auxiliary chain (`auxiliaryCNIChainName`)
+/// creates no interface, so it gets no entry.
 pub(super) fn entries(
     context: &Context<'_>,
     sandbox: &Sandbox,

@@ -78,8 +78,8 @@ pub fn prove(
         let warnings = Vec::new();
         return Ok(Proof { warnings, shown });
     }
-    // The record names no driver if the device's ID has a format of the device plugin's own.
-    // Jackfield cannot compare such an ID with the interface.
+    // If `driver` is `None`, the device plugin uses its own format for the device's ID. Jackfield
+    // cannot compare such an ID with the interface.
     let device = attachment.device.as_ref().filter(|it| it.driver.is_some());
     let intended = Intended {
         ifname: &attachment.ifname,

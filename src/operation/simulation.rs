@@ -4,6 +4,9 @@
 //! happens in the world. Up to 30 pods exist at a time. Their calls run in an order that depends
 //! only on the seed. A call may be killed at any step.
 //!
+//! A rule is a property that every world must have. A [`Mutant`] makes a world break one rule of
+//! the journal or of the locks on purpose, to test that the simulation detects the broken rule.
+//!
 //! ```text
 //! # simulates a million pods, from seed 1; the build is optimised and has debug assertions
 //! JACKFIELD_SIMULATION_PODS=1000000 JACKFIELD_SIMULATION_FIRST=1 \
@@ -85,8 +88,8 @@ impl Runner {
         self.run_in(seed, mutant, mutant, is_verbose)
     }
 
-    /// Runs a world. If `mutant` is given, the world breaks this rule on purpose. If `favoured` is
-    /// given, the world gets the conditions in which breaking that rule matters.
+    /// Runs a world. If `mutant` is given, the world breaks the rule of this mutant. If `favoured`
+    /// is given, the world gets the conditions in which a break of that mutant's rule matters.
     fn run_in(
         &self,
         seed: u64,
@@ -248,8 +251,7 @@ fn two_runs_of_a_seed_are_identical() {
     }
 }
 
-/// The simulation must detect each mutant within this number of worlds. A mutant breaks one rule on
-/// purpose.
+/// The simulation must detect each mutant within this number of worlds.
 const FOUND_WITHIN: u64 = 150;
 
 #[test]

@@ -45,10 +45,13 @@ impl Planner<'_> {
     }
 }
 
-/// Passes the device to all plugins under the keys `deviceID` and `pciBusID`, as Multus does. Also
-/// passes the capability arguments `deviceID` (the device) and `CNIDeviceInfoFile` (the path of the
-/// device-info file) to plugins that declare them. Without a device, passes only
-/// `CNIDeviceInfoFile`.
+/// Passes the device to the plugins of an attachment in two ways:
+///
+/// - Adds the keys `deviceID` and `pciBusID` to the configuration of every plugin, as Multus does.
+/// - Passes the capability arguments `deviceID` (the device) and `CNIDeviceInfoFile` (the path of
+///   the device-info file), each to the plugins that declare the capability.
+///
+/// Without a device, passes only `CNIDeviceInfoFile`.
 fn pass_device(
     inputs: &Inputs<'_>,
     attachment: &mut Attachment,

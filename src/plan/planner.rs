@@ -22,8 +22,10 @@ pub(super) struct Planner<'a> {
     pub(super) requested: Vec<InterfaceName>,
     /// If the name `net<position>` is taken, the planner tries further numbers, beginning with the
     /// larger of `position` and `last`. In an ADD, `last` is the number of the pod's networks,
-    /// including the cluster network but not the auxiliary chain. It is 0 until the planner has
-    /// read a valid annotation.
+    /// including the cluster network, or 0 until the planner has read a valid annotation. The
+    /// positions of all networks are smaller than `last`, so this search does not take the name of
+    /// a network that follows. The auxiliary chain (`auxiliaryCNIChainName`) does not count,
+    /// because it gets its name after all networks.
     pub(super) last: usize,
     /// In a change of a running pod's networks, the number of attachments that stay as they are.
     /// These come first in the plan.

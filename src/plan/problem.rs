@@ -275,11 +275,12 @@ pub enum Restriction {
         /// What is wrong with the `type`.
         error: JsonError,
     },
-    /// A plugin's configuration contains too many other configurations for the policy to check, or
-    /// nests them too deeply.
+    /// A plugin's configuration contains the configurations of too many further plugins for the
+    /// policy to check, or nests plugins or arrays too deeply.
     #[error(
-        "{rule} cannot check plugin {plugin}, because its configuration contains too many plugins, \
-         more than {LEVELS} levels of plugins or more than {LISTS} levels of arrays; flatten it"
+        "{rule} cannot check plugin {plugin}, because its configuration nests plugins more than \
+         {LEVELS} levels deep, nests arrays more than {LISTS} levels deep, or contains too many \
+         plugins; flatten it"
     )]
     TooDeep {
         /// The plugin of the chain.

@@ -14,7 +14,8 @@ use crate::npwg::ObjectRef;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Policy {
     namespaces: BTreeMap<String, Rule>,
-    /// The rule for the cluster network, `defaultNetworks`, `delegates` and the auxiliary chain.
+    /// The rule for the networks of the node configuration: the cluster network, `delegates`,
+    /// `defaultNetworks` and the plugins of `auxiliaryCNIChainName`.
     pub node: Rule,
 }
 

@@ -21,7 +21,8 @@ const READ: [&str; 3] = ["conf", "conflist", "json"];
 /// The names that Jackfield's file may have, in the order in which the installer tries them. Each
 /// name sorts before the previous name.
 pub(super) const NAMES: [&str; 2] = ["00-jackfield.conflist", "0-jackfield.conflist"];
-/// How often a directory is read if files are renamed or removed meanwhile.
+/// The maximum number of attempts to read a directory. [`Directory::read`] makes a further attempt
+/// if another program renamed or removed a file during the attempt.
 const ATTEMPTS: usize = 10;
 /// The plugin types of Multus: the plugin itself, and the shim that calls Multus' daemon.
 pub(super) const MULTUS: [&str; 2] = ["multus", "multus-shim"];

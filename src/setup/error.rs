@@ -117,8 +117,9 @@ pub enum SetupError {
     /// The installation needs a fourth repair within ten minutes.
     #[error("{0}; repaired 3 times within 10 minutes, so {NAME} gives up")]
     GivenUp(Box<Drift>),
-    /// This file cannot be read. It is the manifest of the installation or the configuration beside
-    /// it.
+    /// The content of this file cannot be used. The file is `manifest.json`, which lists the files
+    /// that the installer wrote and replaced, or `conf.json` beside it, which is a copy of
+    /// Jackfield's configuration.
     #[error("{0}: {1}")]
     Manifest(PathBuf, #[source] ManifestError),
     /// The manifest is missing, although an installation replaced a file.
@@ -311,7 +312,9 @@ impl Problem for SetupError {
                  then run install again"
             }
             SetupError::NoManifest { folder, .. } => &format!(
-                "move the copy back to the original path and remove {}, then run this again",
+                "move the files in .jackfield/before/ back to their original paths (in the \
+                 directory of --conf-dir or --bin-dir, under their names without the leading number \
+                 and hyphen), remove {}, then run this again",
                 folder.display()
             ),
             SetupError::ManifestGone(_) => "run install again; only then can you uninstall",

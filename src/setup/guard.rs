@@ -1,9 +1,10 @@
 //! `install --watch`: keeps the binary and the configuration as they were installed.
 //!
-//! Other programs also write to the runtime's directory. Cilium renames all configurations but its
-//! own. Istio appends its plugin to the first list. A cluster network may rename its own file. The
-//! guard accepts a list that still begins with Jackfield, and adopts the new name of the cluster
-//! network's file. It repairs every other change of the installed files.
+//! Other programs also write to the runtime's directory, from which the container runtime reads CNI
+//! configurations. Cilium renames all configurations but its own. Istio appends its plugin to the
+//! first configuration list. A cluster network may rename its own file. The guard accepts a list
+//! that still begins with Jackfield, and adopts the new name of the cluster network's file. It
+//! repairs every other change of the installed files.
 //!
 //! If a fourth repair within ten minutes would be necessary, the guard gives up. Without this
 //! limit, the guard and another program could undo each other's changes forever.
@@ -52,7 +53,7 @@ fn keep(options: &Options, report: &mut Report, say: Say<'_>) -> Result<(), Setu
     if outcome == Outcome::End {
         return Ok(());
     }
-    // `standby` has already handled Multus.
+    // `standby::wait` has already done everything that `--from-multus` and `--back` request.
     let options = &Options {
         from_multus: None,
         ..options.clone()
@@ -61,7 +62,8 @@ fn keep(options: &Options, report: &mut Report, say: Say<'_>) -> Result<(), Setu
     let paths = &options.paths;
     if let Some(installed) = Manifest::read(paths)?.filter(|installed| !installed.is_leaving) {
         // If another program has changed the runtime's directory since an earlier run, undoing that
-        // change counts as a repair. A new template or a new release does not count.
+        // change counts as a repair. A new release of Jackfield does not count, and neither does a
+        // new template (the administrator's file of `--conf`).
         match installed_drift(paths, &installed)? {
             Some(drift) => drop(spend(paths, installed, drift, say)?),
             None if outcome == Outcome::TookOver => {}
@@ -96,7 +98,8 @@ fn keep(options: &Options, report: &mut Report, say: Say<'_>) -> Result<(), Setu
 struct LastLook {
     installed: Installed,
     /// The size and checksum of the cluster network's file. This is `None` before the first check.
-    /// It is also `None` if the guard cannot read the file, or if [`Manifest::follows`] is false.
+    /// It is also `None` if the guard cannot read the file, or if the administrator named the
+    /// cluster network ([`Manifest::follows`] is false).
     network: Option<Content>,
 }
 
@@ -170,7 +173,7 @@ fn look(
 }
 
 /// Returns how the runtime's directory differs from the installed configuration. Ignores a new
-/// template, and a new name of the cluster network's file.
+/// template of the administrator, and a new name of the cluster network's file.
 fn installed_drift(paths: &HostPaths, installed: &Manifest) -> Result<Option<Drift>, SetupError> {
     let directories = NodeDirectories::look(paths, Some(installed))?;
     let before = installed.network.as_ref();

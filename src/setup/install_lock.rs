@@ -1,4 +1,7 @@
 //! The lock of a node's installation. Only one process at a time can change the installation.
+//!
+//! The runtime's directory is the directory from which the container runtime reads CNI
+//! configurations (`--conf-dir`).
 
 use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
 use std::io;
@@ -18,9 +21,9 @@ const PAUSE: Duration = Duration::from_millis(50);
 
 /// The lock of an installation, held until this value is dropped.
 ///
-/// The lock is a file in the folder of the installation's manifest. Only root can enter this
-/// folder. Jackfield does not lock the runtime's directory itself, because every user who can read
-/// that directory could lock it too.
+/// The lock is a file beside the installation's manifest, in the folder `.jackfield` of the
+/// runtime's directory. Only root can enter this folder. Jackfield does not lock the runtime's
+/// directory itself, because every user who can read that directory could lock it too.
 #[derive(Debug)]
 pub(super) struct InstallLock {
     lock: File,
@@ -30,9 +33,15 @@ pub(super) struct InstallLock {
 }
 
 impl InstallLock {
-    /// Takes the lock, whose file is in the runtime's directory. If this directory is missing,
-    /// creates it, but only if the cluster network's configuration is in another directory.
-    /// Otherwise a missing directory is an error.
+    /// Takes the lock.
+    ///
+    /// If the runtime's directory is missing, there are two cases:
+    ///
+    /// - The cluster network writes its configuration to another directory (`--cluster-conf-dir`).
+    ///   Jackfield then creates the runtime's directory, because perhaps no other program does.
+    /// - The cluster network writes its configuration to the runtime's directory. A missing
+    ///   directory is then an error, because either the path is wrong, or the node has no cluster
+    ///   network.
     pub(super) fn take(paths: &HostPaths) -> Result<InstallLock, SetupError> {
         let dir = paths.here(&paths.conf_dir);
         let made_dir = make_sure_of(&dir, paths)?;

@@ -33,7 +33,8 @@ const CONF: &str = "conf.json";
 const BEFORE: &str = "before";
 /// The size limit of the manifest and of the configuration beside it, in bytes.
 const MAX_FILE: u64 = 4 << 20;
-/// How long a repair counts towards the limit of repairs, in seconds.
+/// `install --watch` undoes changes that other programs make to the installed files. Within this
+/// period, in seconds, it makes at most [`REPAIRS`](super::guard::REPAIRS) such repairs.
 const REPAIR_COUNTS: u64 = 600;
 /// The version of the manifest's format.
 pub(super) const FORM: u32 = 1;
@@ -53,7 +54,8 @@ pub struct Manifest {
     pub conf: PathBuf,
     /// The directory of the cluster network's configuration, on the host.
     pub cluster_conf_dir: PathBuf,
-    /// Whether the cluster network is always the first network in `cluster_conf_dir`. False if the
+    /// Whether the cluster network is always the first network in `cluster_conf_dir`. If another
+    /// network becomes the first, the installer changes Jackfield's configuration. False if the
     /// administrator named the cluster network.
     pub follows: bool,
     /// The size and checksum of the cluster network's file. `None` if `follows` is false, if the
@@ -75,11 +77,11 @@ pub struct Manifest {
     /// installed first did not store the time.
     #[serde(default)]
     pub installed: u64,
-    /// The times of the repairs, in seconds since the epoch.
+    /// When `install --watch` repaired the installation, in seconds since the epoch.
     #[serde(default)]
     pub repairs: Vec<u64>,
-    /// Whether an uninstall has begun, or `--back` gave the node back to Multus. The binary and the
-    /// journal stay while pods that Jackfield attached are running.
+    /// Whether an uninstall has begun, or `install --from-multus --back` gave the node back to
+    /// Multus. The binary and the journal stay while pods that Jackfield attached are running.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_leaving: bool,
 }

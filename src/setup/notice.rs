@@ -73,16 +73,16 @@ pub enum Notice {
     /// `clusterNetwork` of Jackfield's configuration.
     #[error("{0}")]
     Follows(Drift),
-    /// A configuration of Multus is in the same directory as Jackfield's.
+    /// A configuration of Multus is in the same directory as Jackfield's configuration.
     #[error("Multus' configuration {0} exists, but the runtime does not use it")]
     UnusedMultus(PathBuf),
     /// A key of Multus' configuration in this file needs attention.
     #[error("{0}: {1}")]
     Remark(PathBuf, TakeoverRemark),
-    /// With `--back`: the node has no installation.
+    /// `install --from-multus --back` finds no installation on the node.
     #[error("{NAME} is not installed, so the node stays as it is")]
     NotInstalled,
-    /// With `--back`: the node has no configuration of Multus.
+    /// `install --from-multus --back` finds no configuration of Multus on the node.
     #[error("there is no configuration of Multus to go back to, so {NAME} stays")]
     NoMultusToGoBackTo,
     /// Multus is the node's network again. The binary at this path stays.
@@ -94,7 +94,9 @@ pub enum Notice {
     /// A note that an uninstall made while it detached sandboxes.
     #[error("{0}")]
     OfCall(Note),
-    /// A log line of an attempt to take over.
+    /// One notice of an attempt to take over from Multus, as text. `install --watch` collects the
+    /// notices of an attempt, and does not report them if the attempt fails for the same reason as
+    /// the previous attempt.
     #[error("{0}")]
     Attempt(String),
     /// `uninstall` finds no installation in the directory.
@@ -256,7 +258,7 @@ mod tests {
                     drift: Drift::NoManifest,
                 },
                 "repairing the installation (1 of at most 3 repairs within 10 minutes): the manifest \
-                 of the installation is missing",
+                 of the installation (.jackfield/manifest.json) is missing",
             ),
             (
                 Notice::Remark("/m".into(), TakeoverRemark::UnknownKey("a\"b".to_owned())),

@@ -19,7 +19,8 @@ pub(super) struct NodeDirectories {
     paths: HostPaths,
     /// The directory that the runtime reads.
     pub(super) runtime: Directory,
-    /// The directory to which the cluster network writes, if the runtime does not read it.
+    /// The directory with the cluster network's configuration; `None` if this is the runtime's
+    /// directory.
     pub(super) apart: Option<Directory>,
     /// Multus' configuration converted to Jackfield's keys, if this run of the installer takes over
     /// from Multus.
@@ -68,8 +69,10 @@ pub(super) struct InstallPlan {
     pub(super) conf: OurConf,
     /// The name of the file for Jackfield's configuration.
     pub(super) name: String,
-    /// Whether the cluster network is always the first network in its directory. The installer then
-    /// changes Jackfield's configuration when another network becomes the first.
+    /// Whether the installer always makes the first network in [`HostPaths::cluster_conf_dir`] the
+    /// cluster network. When another network becomes the first, the installer then changes
+    /// Jackfield's configuration. If false, Jackfield's configuration keeps the cluster network
+    /// that it names.
     pub(super) follows: bool,
     /// Multus' configuration, converted to Jackfield's keys, if this or an earlier installation
     /// replaces Multus.

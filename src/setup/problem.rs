@@ -25,7 +25,8 @@ pub enum ConfFileProblem {
     /// The object is not a network configuration.
     #[error(transparent)]
     Network(#[from] NetworkConfigError),
-    /// In the chain, another plugin comes before Jackfield.
+    /// The file lists Jackfield, but not as the first plugin. If this file were the cluster
+    /// network, Jackfield would call itself.
     #[error("its list of plugins contains {NAME}, so {NAME} would call itself")]
     WithinChain,
     /// The network has no name.
@@ -119,8 +120,9 @@ pub enum Drift {
         /// The user ID of its owner.
         owner: u32,
     },
-    /// The manifest of the installation is missing.
-    #[error("the manifest of the installation is missing")]
+    /// The [`Manifest`](super::manifest::Manifest) is missing. It lists what the installation put
+    /// on the node and what it replaced.
+    #[error("the manifest of the installation (.jackfield/manifest.json) is missing")]
     NoManifest,
 }
 

@@ -1,10 +1,13 @@
 //! `install --watch` on a node whose network is Multus.
 //!
-//! With `--from-multus`, the installer waits until the takeover would make no pod fail, and then
-//! takes the node over. With `--force`, it takes the node over even if pods would fail. With
-//! `--back`, the installer gives the node back to Multus and keeps running. Without
-//! `--from-multus`, the installer leaves Multus in place and keeps running. Each attempt to take
-//! over runs in its own thread, so that a signal can end the installer at once.
+//! - Without `--from-multus`, the installer leaves Multus in place and keeps running.
+//! - With `--from-multus` alone, the installer waits until the takeover would make no pod fail, and
+//!   then takes the node over.
+//! - With `--from-multus --force`, the installer takes the node over even if pods would fail.
+//! - With `--from-multus --back`, the installer gives the node back to Multus and keeps running.
+//!
+//! Each attempt to take over runs in its own thread, so that a signal can end the installer at
+//! once.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -35,7 +38,10 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// How the wait ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Outcome {
-    /// The node's network is not Multus, so the installer goes on.
+    /// There is nothing to wait for, so the installer goes on:
+    /// - Without `--back`, the node's network is not Multus, or Jackfield is already installed.
+    /// - With `--back`, Jackfield is installed, but the node has no configuration of Multus to
+    ///   return to.
     GoOn,
     /// Jackfield has taken over from Multus.
     TookOver,
@@ -43,8 +49,9 @@ pub(super) enum Outcome {
     End,
 }
 
-/// Waits until the node's network is no longer Multus, or until a signal ends this process. With
-/// `--from-multus`, attempts the takeover again and again.
+/// Waits while the installer leaves Multus in place. The wait ends in one of the ways that
+/// [`Outcome`] lists. With `--from-multus` and without `--back`, attempts the takeover until an
+/// attempt succeeds.
 pub(super) fn wait(
     options: &Options,
     report: &mut Report,
@@ -125,10 +132,8 @@ fn stays(reason: impl Problem + 'static) -> MultusStanding {
     MultusStanding::Waits(InstallationState::Multus, Rc::new(reason))
 }
 
-/// Decides what to do on this node. Returns `None` if there is nothing to wait for. The installer
-/// then goes on. Without `--back`, `None` means that the node's network is not Multus, or that
-/// Jackfield is already installed. With `--back`, `None` means that Jackfield is installed, but the
-/// node has no configuration of Multus to return to.
+/// Decides what to do on this node. With `--back`, also gives the node back to Multus. Returns
+/// `None` in the cases of [`Outcome::GoOn`].
 fn of_multus(options: &Options, say: Say<'_>) -> Result<Option<MultusStanding>, SetupError> {
     let paths = &options.paths;
     let from = options.from_multus.as_ref();
@@ -136,8 +141,9 @@ fn of_multus(options: &Options, say: Say<'_>) -> Result<Option<MultusStanding>, 
         return go_back(paths, say);
     }
     let runtime = match Directory::read(paths, &paths.conf_dir) {
-        // The cluster network's file is in another directory. The installer creates the runtime's
-        // directory when it installs.
+        // The runtime's directory does not exist, so it has no configuration of Multus. Go on: the
+        // cluster network's file is in another directory, and the installer creates the runtime's
+        // directory.
         Err(SetupError::NoConfDir(_)) if paths.is_apart() => return Ok(None),
         runtime => runtime?,
     };

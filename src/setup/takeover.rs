@@ -61,8 +61,11 @@ pub struct Takeover {
     pub remarks: Vec<TakeoverRemark>,
 }
 
-/// Reads the Multus configuration that the runtime uses, and converts it to Jackfield's keys. The
-/// installer later overrides the converted keys with the keys of `template`.
+/// Reads the Multus configuration that the runtime uses, and converts it to Jackfield's keys.
+///
+/// `template` has the administrator's keys (the file of `install --conf`). The installer later
+/// overrides the converted keys with these keys. `read` needs `template` only to find out whether
+/// Jackfield will use Multus' kubeconfig, which gets a remark.
 ///
 /// # Errors
 /// [`SetupError::NoMultus`], [`SetupError::MultusNotFirst`], [`SetupError::MultusFile`],

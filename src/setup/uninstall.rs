@@ -144,9 +144,10 @@ fn remove_conf(
     Manifest::conf(paths)
 }
 
-/// Whether the file at `path` names Jackfield or Jackfield's configuration. For example, Multus'
-/// DaemonSet writes the name or the content of the directory's first file into Multus'
-/// configuration. Before the uninstall, this file was Jackfield's configuration.
+/// Whether the file at `path` names Jackfield or Jackfield's configuration. For example, `path` may
+/// be Multus' configuration. Multus' DaemonSet copies the name or the content of the first file in
+/// the runtime's directory into Multus' configuration. Before the uninstall, the first file was
+/// Jackfield's configuration.
 fn names_ours(paths: &HostPaths, path: &Path) -> bool {
     let text = fs::read_to_string(paths.here(path)).unwrap_or_default();
     let by_type = format!("\"{NAME}\"");

@@ -5,8 +5,8 @@
 //! settings that neither the definition nor the pod sets, and settings that the driver does not
 //! report.
 //!
-//! The pod cannot change these settings. For a VF that a program in user space drives, they are all
-//! that the kernel shows.
+//! The pod cannot change these settings. For a VF that a program in user space drives, the kernel
+//! shows nothing else that Jackfield could verify.
 
 mod key_error;
 mod keys;

@@ -32,8 +32,8 @@ pub enum Masters<'a> {
     /// Any interface. This applies in two cases:
     /// - Right after the attachment's delegates have run for ADD. Only these delegates can have
     ///   enslaved the interface.
-    /// - After a change of a running pod's networks. The new network-status then describes the
-    ///   interfaces, whatever their masters are.
+    /// - After a change of a running pod's networks. Jackfield then reads the interfaces only for
+    ///   the new network-status. It ignores all findings, because CHECK reports them.
     #[default]
     Any,
     /// Only these interfaces. This applies on CHECK. The list contains the interfaces of later

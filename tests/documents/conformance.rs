@@ -11,8 +11,9 @@ use crate::tag::{self, Tag};
 /// What the document says before the first table.
 const PREFACE: &str = "# Conformance
 
-This page quotes every clause of the specifications that binds, or seems to bind, Jackfield. It names
-the tests that show each clause. The page is generated from [the lists of clauses](conformance) and
+This page quotes every clause of the specifications that binds, or seems to bind, Jackfield. In a
+quote, square brackets mark words that this page adds or leaves out. Beside each clause are the tests
+that prove that Jackfield meets it. The page is generated from [the lists of clauses](conformance) and
 from the tags of the tests. A test fails if the page is out of date, if a tag names no clause, or if
 a clause has neither a test nor an explanation. To generate the page, run:
 
@@ -20,22 +21,24 @@ a clause has neither a test nor an explanation. To generate the page, run:
 WRITE_DOCS=1 cargo test --profile fast --test documents
 ```
 
-A test has a tag for each clause that it shows. A tag is a comment directly above the test:
+A test has a tag for each clause that it proves. A tag is a comment directly above the test:
 
 ```text
 // clause: NPWG-1.3 §4.1.2.1.3 valid: one element at least, each an address
 ```
 
-A tag contains the specification, the section, the clause's slug from the tables below, and free text
-after a colon. If a section has only one clause, there is no slug.
+A tag contains the specification, the section, the clause's name within the section (`valid` in this
+example), and free text after a colon. The tables below have these names after the sections. The only
+clause of a section has no name.
 
 | Word | Meaning |
 |---|---|
-| shown | the named tests show the clause |
+| shown | the named tests prove that Jackfield meets the clause |
 | **deviation** | Jackfield deviates from the clause on purpose |
-| **not yet** | no test shows the clause |
+| in part | the named tests prove the clause, except for the part that the text names |
+| **not yet** | no test proves the clause |
 | *not ours* | the clause binds another party |
-| as | the named other clause says the same, and its tests show both |
+| as | a newer specification has the same clause. The tests of either clause count for both |
 | MUST, SHOULD | how binding the clause is. SHALL and REQUIRED count as MUST, RECOMMENDED as SHOULD |
 | says | the clause describes a behaviour without one of these words |
 
@@ -283,7 +286,7 @@ impl Conformance {
                 Some((Standing::Deviation, why)) => format!("**deviation**: {} ", cell(&why)),
                 Some((Standing::NotOurs, why)) => format!("*not ours*: {} ", cell(&why)),
                 Some((Standing::NotYet, why)) => format!("**not yet**: {} ", cell(&why)),
-                Some((Standing::Partly, why)) => format!("in part; missing: {}. ", cell(&why)),
+                Some((Standing::Partly, why)) => format!("in part: {}. ", cell(&why)),
                 Some((Standing::Shown, _)) | None => String::new(),
             };
             let whom = match &clause.whom {

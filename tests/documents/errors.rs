@@ -11,7 +11,7 @@ const PREFACE: &str = "# Error codes
 
 A failed call returns one JSON object. `code` is one of the codes below, or 999 for a defect in Jackfield. `msg` is one
 line. It names network, interface, plugin and remedy, as far as they apply. Unless the code is 999, `msg` ends with the
-code. `details` has the code of each delegate that failed.
+code. `details` has the code of each delegate that failed. The codes 2 and 3 occur only in `details`.
 
 CNI 1.1.0 defines the codes up to 99 (§5 Error; 50 and 51 in §2 STATUS). Jackfield defines the codes from 100. If a
 delegate fails ADD, CHECK or STATUS with code 11, Jackfield passes on that code. On STATUS, Jackfield also passes on

@@ -1,4 +1,4 @@
-//! Builds a directory from a capture.
+//! Builds directories from a [`Capture`], the stored `/sys` and `/dev` of a machine.
 
 use std::fs;
 use std::io;

@@ -1,4 +1,5 @@
-//! Captures a machine.
+//! Captures a machine: copies the parts of sysfs, `/dev` and devlink that this crate reads. From
+//! the copy, a test can build the machine's files again.
 
 use super::redact::Redactor;
 use super::{Capture, Node};

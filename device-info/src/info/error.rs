@@ -14,7 +14,7 @@ pub enum DeviceInfoError {
     /// A key has an invalid value.
     #[error("device-info has {key} {value}; write {remedy}")]
     Value {
-        /// The key and its section.
+        /// The path of the key in the JSON map, for example `pci.pci-address`.
         key: &'static str,
         /// The value.
         value: Quoted,

@@ -31,7 +31,8 @@ pub struct WireDeviceInfo {
     pub extra: Map<String, Value>,
 }
 
-/// A section of strings and unknown keys.
+/// Defines the struct of a section. Each known key of the section is an optional string. The struct
+/// also keeps unknown keys.
 macro_rules! section {
     ($(#[$doc:meta])* $name:ident { $($field:ident),+ $(,)? }) => {
         $(#[$doc])*

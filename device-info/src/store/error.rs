@@ -72,8 +72,8 @@ pub enum UnsafeFile {
     /// The file is a FIFO, a device, a socket or a directory.
     #[error("is not a regular file")]
     NotRegular,
-    /// The owner is neither root nor the current user.
-    #[error("belongs to a user other than root")]
+    /// The owner is neither root nor the effective user of this process.
+    #[error("belongs neither to root nor to the user of this process")]
     ForeignOwner,
     /// The file is larger than 64 KiB.
     #[error("is larger than 64 KiB")]

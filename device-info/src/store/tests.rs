@@ -116,7 +116,7 @@ fn a_file_of_another_user_is_refused() {
     })
     .unwrap_err();
     assert!(
-        error.to_string().contains("user other than root"),
+        error.to_string().contains("belongs neither to root"),
         "{error}"
     );
 }

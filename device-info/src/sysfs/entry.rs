@@ -78,8 +78,8 @@ impl Entry {
         })
     }
 
-    /// Parses an attribute. If the text is invalid, returns `None` and adds a remark. In the
-    /// remark, `what` names the kind of value.
+    /// Parses an attribute. If the text is invalid, returns `None`, and adds an error to those that
+    /// [`Sysfs::take_remarks`] returns. In the error, `what` names the kind of value.
     pub(crate) fn value<T: FromStr>(&self, name: &str, what: &'static str) -> Option<T> {
         let text = self.text(name)?;
         match text.parse() {

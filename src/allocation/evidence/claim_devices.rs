@@ -11,7 +11,8 @@ use crate::cluster::ClaimedDevice;
 use crate::kubelet::{DynamicDevice, PodDevices};
 
 impl Evidence<'_> {
-    /// Returns the identifiers of `devices` in the order of the containers, without duplicates.
+    /// Returns the identifiers of `devices`, as their ResourceSlices give them, in the order of the
+    /// containers and without duplicates.
     /// Fails if a device has no identifier, or if kubelet's record of claims does not show that the
     /// device belongs to a claim of this pod.
     pub(super) fn of_claims(

@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, HashMap};
 use super::Sources;
 use crate::kubelet::{DynamicDevice, PodDevices};
 
-/// A claim's device, and the position of the device's container in the answer of pod-resources.
+/// A device of a ResourceClaim (DRA), and the position of the device's container in the answer of
+/// pod-resources.
 pub(super) type ContainerDevice<'a> = (usize, &'a DynamicDevice);
 
 /// The devices and requests of one pod.
@@ -14,9 +15,10 @@ pub(super) type ContainerDevice<'a> = (usize, &'a DynamicDevice);
 pub(super) struct Index<'a> {
     /// For each resource, the devices of device plugins, in the order of pod-resources.
     of_plugins: HashMap<&'a str, Vec<&'a str>>,
-    /// The devices of claims by resource, in the order of the containers.
+    /// The devices of ResourceClaims to which a ResourceSlice gives a resource name (the attribute
+    /// `k8s.cni.cncf.io/resourceName`), by this name, in the order of the containers.
     pub(super) by_resource: BTreeMap<&'a str, Vec<ContainerDevice<'a>>>,
-    /// For each driver, the claimed devices that have no resource in their ResourceSlice.
+    /// The devices of ResourceClaims whose ResourceSlice lacks this attribute, by DRA driver.
     pub(super) by_driver: BTreeMap<&'a str, Vec<ContainerDevice<'a>>>,
     requests: HashMap<&'a str, DeviceRequests>,
 }

@@ -64,9 +64,8 @@ pub trait Lookup {
 ///
 /// # Errors
 /// - When the pod is bound to a different node.
-/// - Unless the pod is static: when the pod does not exist or has a different UID, or when the
-///   request for the pod fails. For a static pod, the answer then contains the question's
-///   annotations.
+/// - When the pod does not exist or has a different UID, or when the request for the pod fails. For
+///   a static pod, these failures are no errors: the answer contains the question's annotations.
 /// - When the pod has more containers or device requests than an answer may contain. This function
 ///   does not count requests for devices that no network of the pod needs.
 pub async fn answer(
@@ -127,8 +126,8 @@ pub async fn answer(
 }
 
 /// Returns the pod's devices according to kubelet. Returns `None` if the question names no pod or
-/// no socket of kubelet, or if the answer needs no devices. Takes the identity of a DRA driver's
-/// device from the ResourceSlices.
+/// no socket of kubelet, or if the answer needs no devices. If a device comes from a DRA driver,
+/// takes the resource name and the identifier of the device from the ResourceSlices.
 async fn kubelet(
     lookup: &impl Lookup,
     node: &str,

@@ -147,7 +147,9 @@ impl ApiServer {
             })
     }
 
-    /// Adds the names of up to `most` definitions to a census. Does not read their content.
+    /// Adds the names of the cluster's definitions to `census`, the list of pods and definitions.
+    /// If the cluster has more than `most` definitions, `census` gets only `most` names, and a line
+    /// that says so. Does not read the content of the definitions.
     ///
     /// # Errors
     /// [`ApiError`].

@@ -27,18 +27,18 @@ pub struct Objects {
 }
 
 impl Objects {
-    /// Returns the pods that are bound to a node.
+    /// Selects the pods that are bound to a node.
     pub fn pods(node: &str) -> Objects {
         Objects::of_node("Pod", "v1", "/api/v1/pods", node)
     }
 
-    /// Returns the ResourceSlices of a node.
+    /// Selects the ResourceSlices of a node.
     pub fn slices(node: &str) -> Objects {
         let path = "/apis/resource.k8s.io/v1/resourceslices";
         Objects::of_node("ResourceSlice", "resource.k8s.io/v1", path, node)
     }
 
-    /// Returns the cluster's NetworkAttachmentDefinitions, without their content.
+    /// Selects the cluster's NetworkAttachmentDefinitions, without their content.
     pub fn definitions() -> Objects {
         Objects {
             kind: "NetworkAttachmentDefinition",

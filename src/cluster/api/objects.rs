@@ -71,7 +71,7 @@ struct Resources {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(from = "PodObject")]
 pub struct PodView {
-    /// The pod's UIDs.
+    /// The pod's UID. For a mirror pod, also the UID of its static pod.
     pub identity: Identity,
     /// The node that the pod is bound to.
     pub node: Option<String>,

@@ -96,14 +96,15 @@ fn identified(device: DeviceSpec) -> (String, SliceIdentity) {
     (device.name, identity)
 }
 
-/// Whether [`identify`] can add something to kubelet's report: the report has devices of DRA
-/// drivers, or it lists the resources on the node.
+/// Whether [`identify`] can add something to kubelet's report. It can if the report has devices of
+/// DRA drivers. It also can if the report lists the resources that have devices on this node
+/// ([`PodDevices::on_node`]), because kubelet's list lacks the resources of DRA drivers.
 pub(super) fn concern(devices: &PodDevices) -> bool {
     devices.on_node.is_some() || devices.dynamic().next().is_some()
 }
 
 /// Sets the identity of each device of a DRA driver. Returns whether the slices contain all these
-/// devices. If kubelet's report lists the resources on the node, also adds the resources in the
+/// devices. If `devices` has the list [`PodDevices::on_node`], also adds the resources in the
 /// slices to that list.
 pub(crate) fn identify(slices: &[Rc<SliceView>], devices: &mut PodDevices) -> bool {
     let mut is_complete = true;

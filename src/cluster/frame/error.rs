@@ -49,6 +49,8 @@ impl FrameError {
 }
 
 impl Problem for FrameError {
+    // "It" is the other side of the connection. The caller writes the name of that side in front,
+    // as in "agent at /run/agent.sock: it speaks version 2".
     fn words(&self) -> String {
         match self {
             Self::Io(source) => source.to_string(),

@@ -1,5 +1,6 @@
-//! Reads one YAML document as kubectl does: libyaml's grammar lets the lines of a quoted text begin
-//! in any column. If a key occurs twice, the last value counts. Merge keys (`<<`) are expanded.
+//! Reads one YAML document as kubectl does. The parsers of kubectl and of `serde_norway` are ports
+//! of libyaml. Unlike the YAML specification, libyaml lets the lines of a quoted text begin in any
+//! column. If a key occurs twice, the last value counts. Merge keys (`<<`) are expanded.
 
 use std::cell::Cell;
 use std::fmt;

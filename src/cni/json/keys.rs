@@ -48,8 +48,9 @@ fn only(mut letters: impl Iterator<Item = char>) -> Option<char> {
 /// Parsers disagree about such a text. Go merges the values of a repeated key, and ignores `null`.
 /// Other parsers take the first or the last value.
 ///
-/// `names` is the path of an object, such as `metadata.annotations`, in which each key is a name of
-/// its own. Two keys of this object may differ only in case.
+/// `names` is the path of an object whose keys are names, such as the annotations of a pod. In this
+/// object, case matters: `Name` and `name` are two keys. If `names` is empty, there is no such
+/// object.
 ///
 /// # Errors
 ///

@@ -1,6 +1,7 @@
-//! Writes results in any version. Omits what the version cannot express. Before 0.3.0, a result
-//! consists of DNS settings and of one address for each IP family, with gateway and routes. In
-//! these versions, a result that has interfaces or routes must also have an address.
+//! Writes results in any version. Omits what the version cannot express. Versions before 0.3.0 can
+//! express only DNS settings and one address for each IP family, with gateway and routes. In these
+//! versions, a result that has interfaces or routes but no address would lose all of them, so
+//! [`CniResult::fits`] refuses such a result.
 
 use std::net::IpAddr;
 

@@ -6,8 +6,12 @@ use std::path::{Path, PathBuf};
 /// Why a lock could not be taken.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
-    /// Another process holds the lock. The lock can be a container's [`Lock`](super::Lock), the
-    /// [`Turn`](super::Turn) or the [`ChangesLock`](super::ChangesLock).
+    /// Another process holds the lock. The lock can be one of these:
+    ///
+    /// - the [`Lock`](super::Lock) of a container;
+    /// - the [`Turn`](super::Turn), which a call holds while it reserves devices, MACs and GUIDs;
+    /// - the [`ChangesLock`](super::ChangesLock), which keeps a GC and changes of running pods from
+    ///   running at the same time.
     #[error("lock {} is held by {holders}; try again when the lock is free", path.display())]
     Busy {
         /// The locked file or directory.

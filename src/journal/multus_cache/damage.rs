@@ -23,11 +23,11 @@ pub enum CacheError {
     /// The file cannot be read, or is too large.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// The JSON cannot be used: for example, the file is empty or nested too deeply, or a
-    /// configuration repeats a key.
+    /// The file is empty, not UTF-8, or nested too deeply. Or the configuration of a plugin in a
+    /// configuration list is not a JSON object, or repeats a key.
     #[error(transparent)]
     Json(#[from] JsonError),
-    /// The file is not JSON, or the value of a key has the wrong type.
+    /// The file has a JSON syntax error, or the value of a key has the wrong type.
     #[error(transparent)]
     Type(#[from] serde_json::Error),
     /// A configuration is not Base64.

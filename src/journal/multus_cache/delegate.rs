@@ -26,8 +26,8 @@ pub(super) struct Delegate {
     #[serde(rename = "Bytes")]
     config: Option<String>,
     /// The configuration that Multus passed to the plugins. Multus has written this key since
-    /// release 4.3. Jackfield prefers this key to `config`. If the network is a configuration list,
-    /// `config` lacks the keys that Multus' Go types do not define.
+    /// release 4.3. If the network is a configuration list, the key `Bytes` lacks the keys that
+    /// Multus' Go types do not define. So Jackfield prefers this key to `Bytes`.
     #[serde(rename = "CNINetworkConfigList")]
     list: Option<List>,
 }

@@ -147,7 +147,9 @@ pub(in crate::operation) enum DeviceProblem {
         file: PathBuf,
         mode: String,
     },
-    /// An obsolete sandbox has the device, and an attempt to detach the sandbox failed.
+    /// An earlier sandbox still has the device, although the device now belongs to this pod, and an
+    /// attempt to detach that sandbox failed. The earlier sandbox is from before a reboot, is
+    /// another sandbox of this pod, or belongs to a pod from which kubelet has taken the device.
     #[error("{0} still belongs to an earlier sandbox, which cannot be detached: {1}")]
     EarlierSandbox(String, #[source] Box<Failure>),
     /// Another pod has the device.
@@ -156,11 +158,11 @@ pub(in crate::operation) enum DeviceProblem {
          to find out why the device is still in use"
     )]
     InUse { device: String, holder: String },
-    /// The device still has a network identity of the previous pod. `line` says why Jackfield could
-    /// not remove this identity.
+    /// The device still has the MAC, GUID or VLAN of the previous pod. `line` says why Jackfield
+    /// could not remove it.
     #[error(
-        "{device} still has the {} of its previous pod: {line}; {}, or rebind the device: write its \
-         address to the file unbind, then to the file bind, in /sys/bus/pci/drivers/{}",
+        "{device} still has the {} of its previous pod: {line}; {}, or rebind the device: write \
+         its PCI address to the file unbind, then to the file bind, in /sys/bus/pci/drivers/{}",
         words(*.identity).0, words(*.identity).1, .driver.as_deref().unwrap_or("DRIVER")
     )]
     PreviousIdentity {

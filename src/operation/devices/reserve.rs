@@ -73,8 +73,9 @@ pub fn foresee(context: &Context<'_>, prepared: &Prepared) -> Vec<PlanError> {
             free.push(attachment);
         }
     }
-    // Check that plugins can attach the devices that no other sandbox holds. If the kernel does not
-    // answer, skip this check. An ADD repeats the check and reports the kernel's error.
+    // For the devices that no other sandbox holds, check that plugins can attach them: for example,
+    // that the interface of a VF is in the host's network namespace. If the kernel does not answer,
+    // skip this check. An ADD repeats the check and reports the kernel's error.
     let addresses: Vec<PciAddress> = free.iter().filter_map(|it| it.pci()).collect();
     let hardware = Hardware::of(&context.request.config);
     let states = (context.host.devices)(None)
@@ -128,10 +129,11 @@ fn take_one(
     }
 }
 
-/// Returns another sandbox for which the previous release of Jackfield reserved the MAC or GUID of
-/// `what` on the same segment. That release recorded no segment, so `earlier_holder` determines the
-/// segment from the current state of the node. Returns `None` if `what` is a device or has no
-/// segment.
+/// Looks for a reservation that an older version of Jackfield made for the MAC or GUID of `what`.
+/// Such a reservation names no segment (the layer-2 network in which addresses must be unique). So
+/// `earlier_holder` determines the segment from the current state of the node. Returns the sandbox
+/// with the reservation if it is another sandbox on the segment of `what`. Returns `None` if `what`
+/// is a device or has no segment.
 fn earlier_holder(
     context: &Context<'_>,
     key: &Key,

@@ -50,7 +50,10 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// the previous pod therefore do not become part of the baseline.
 ///
 /// # Errors
-/// - Code 104 if [`Hardware::are_at_home`] or [`again::settle`] refuses a device.
+/// - Code 104 if the plugins cannot attach a device, for example because its interface is in
+///   another network namespace ([`Hardware::are_at_home`]).
+/// - Code 104 if a device still has the MAC, GUID or VLAN of its previous pod, and nothing replaces
+///   this value ([`again::settle`]).
 /// - If the kernel does not answer, or if the journal cannot be written.
 pub(in crate::operation) fn baseline(
     context: &Context<'_>,

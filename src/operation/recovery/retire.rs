@@ -36,9 +36,9 @@ pub struct Retired {
     pub failed: Vec<Failure>,
 }
 
-/// Returns whether the recorded network namespace still exists. The recorded path may lead to a new
-/// namespace now. So if the record has an identity, this function also compares identities. After a
-/// reboot, no recorded namespace exists.
+/// Returns whether the recorded network namespace still exists. The recorded path may now lead to a
+/// different namespace. So if the record has the namespace's identity (`netns_id`), the namespace
+/// at the path must have this identity. After a reboot, no recorded namespace exists.
 ///
 /// # Errors
 /// If a lack of file descriptors or memory prevents the check.

@@ -22,8 +22,8 @@ pub(in crate::operation) fn begin_one(context: &Context<'_>, but: Option<&Key>) 
     let is_begun = match &lock {
         // Postpone the next retry, so that no other call starts it while this retry may be running.
         Some(_) => host.journal.postpone(&key, deadlines.del),
-        // Either another process is working on the sandbox, or a killed retry has left a delegate
-        // that hangs.
+        // A process holds the lock. Usually it is working on the sandbox, and needs no retry beside
+        // it. But it can be a hung delegate of a retry that was killed. Then a new retry is needed.
         None => Lock::is_orphaned(locks, &key.container, deadlines.delegate),
     };
     drop(lock);
@@ -47,7 +47,8 @@ pub fn retry(context: &Context<'_>, key: &Key) {
                 Err(still) => Note::OwedAgain(container, still),
             });
         }
-        // Another call has removed the record, so remove the markers too.
+        // Another call has removed the record. So remove the file that marks the detachment as
+        // owed.
         Ok(Lookup::Absent) => drop(host.journal.forget(key)),
         // The record no longer names the attachments, so stop the retries. Keep the record, so that
         // a later DEL asks the cluster for the pod's networks.

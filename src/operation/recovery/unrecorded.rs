@@ -34,9 +34,10 @@ use crate::operation::pod_facts::PodFacts;
 use crate::operation::{Context, Failure, Note, networks};
 use crate::plan::Attachment;
 
-/// An identity that no network namespace has. A reconstructed sandbox gets it if the runtime passes
-/// the network namespace of another recorded container. A DEL uses a namespace only if the
-/// namespace has the sandbox's identity, so this DEL leaves the other container's namespace alone.
+/// A value of `netns_id`, the identity of a sandbox's network namespace, that no namespace has. A
+/// reconstructed sandbox gets this value if the runtime passes the network namespace of another
+/// recorded container. A DEL uses a namespace only if `netns_id` is the identity of that namespace.
+/// So the DEL of the reconstructed sandbox leaves the other container's namespace alone.
 const NO_NETNS: &str = "none";
 
 /// The time limit for asking the cluster which networks the pod selects. After that time, the call

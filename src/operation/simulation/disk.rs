@@ -162,8 +162,8 @@ fn fault(process: &Process, operation: &Operation<'_>) -> Option<Verdict> {
     if let Operation::Remove(path) = operation
         && let Ok(name) = path.strip_prefix(sim.place.journal())
     {
-        // The file stays, and may outlive the record of its sandbox. The invariants allow such a
-        // file.
+        // The file stays, and may outlive the record of its sandbox. At the end of the simulation,
+        // `invariants` accepts a leftover that is in `changed_files`.
         let name = name.display().to_string();
         sim.world().changed_files.insert(name);
     }

@@ -110,10 +110,9 @@ impl History {
                 0 | 1 => (last.clone(), &versions[..0]),
                 _ => (versions[earlier].clone(), &versions[earlier..]),
             };
-            // Whether the container's last ADD came after `version`. If so, reverting to `version`
-            // destroys the record of that ADD. A DEL removes the record file, and the next ADD
-            // creates it again. So the last ADD came after `version` if the file was absent at
-            // `version` or later.
+            // For a record: whether `version` is of an earlier ADD than `last`. If so, reverting to
+            // `version` destroys the record of the last ADD. Between two ADDs, Jackfield removes
+            // the record, so the history has `Absent` between their versions.
             let is_of_earlier = last != Version::Absent && later.contains(&Version::Absent);
             if let Version::Bytes(bytes) = &mut version
                 && choice % 2 == 1

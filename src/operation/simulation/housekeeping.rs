@@ -11,8 +11,8 @@ use super::simulated::Simulation;
 use super::workload::{Life, TROUBLED};
 use crate::cni::Verb;
 
-/// While detachments are owed, `finish` calls STATUS at most this often. While processes are
-/// running, `finish` pauses at most this often.
+/// The maximum number of STATUS calls that `finish` makes while detachments are owed. Also the
+/// maximum number of pauses that `finish` makes while processes are running.
 const MOST_ROUNDS: u32 = 60;
 /// The maximum number of GCs that may fail after the faults have ended.
 const MOST_COLLECTIONS: u32 = 5;

@@ -19,8 +19,10 @@ fn files(sim: &Simulation, folder: &str) -> Vec<String> {
 }
 
 /// Like [`files`], but omits the leftovers of faults, which may remain because they do no harm. A
-/// leftover belongs to a sandbox without a usable record. The cause of a leftover is a power loss,
-/// or a removal that failed.
+/// leftover belongs to a sandbox without a usable record, and one of these faults caused it:
+/// - A power loss changed the file, or the disk failed to remove it. The file is then in
+///   `changed_files`.
+/// - A power loss removed the record of the container. The container is then in `forgotten`.
 fn usable_files(sim: &Simulation, folder: &str) -> Vec<String> {
     let mut names = files(sim, folder);
     let world = sim.world();
@@ -72,8 +74,8 @@ pub(super) fn is_settled(sim: &Simulation) -> bool {
     owed(sim).is_empty()
 }
 
-/// After all retries, checks that no detachment is owed. In a world without kills, power losses and
-/// disk faults, also checks that no sandbox is on record.
+/// After all retries, checks that no detachment is owed. In a simulation without kills, power
+/// losses and disk faults, also checks that no sandbox is on record.
 pub(super) fn after_retries(sim: &Simulation) {
     let owed = owed(sim);
     if !owed.is_empty() {

@@ -29,7 +29,7 @@ pub(super) enum Mutant {
     NoBaseline,
     /// The step `complete` is not written.
     NoComplete,
-    /// The marker of a failed detachment is not written.
+    /// The file that records a failed detachment is not written.
     NoOwed,
     /// Nothing reserves devices and addresses.
     NoExclusive,
@@ -147,8 +147,9 @@ impl Mutant {
 /// The number of bytes that precede the JSON in a line.
 const FRONT: usize = 18;
 
-/// Breaks the mutant's rule if the operation is subject to that rule. Returns the verdict on the
-/// operation, or `None` if the mutant leaves the verdict to the simulated disk.
+/// Breaks the mutant's rule if the operation is subject to that rule. Returns [`Verdict::Pretend`]
+/// for an operation that must report success but change nothing. Returns `None` if the simulated
+/// disk decides about the operation.
 pub(super) fn judge(process: &Process, operation: &Operation<'_>) -> Option<Verdict> {
     let mutant = process.sim.mutant?;
     let place = &process.sim.place;

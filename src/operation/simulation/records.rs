@@ -118,9 +118,10 @@ fn collect(value: &Value, path: String, keys: &mut BTreeSet<String>) {
     }
 }
 
-/// Compares the default routes of a running pod with the expected routes. If an attachment requests
-/// gateways, the expected routes lead through these gateways. Otherwise they are the routes that
-/// the plugins created.
+/// Compares the default routes of a running pod with the expected routes. If attachments request
+/// gateways, one route is expected for each of these attachments: through its interface to its
+/// first gateway. Simulated pods request only one gateway for an attachment. If no attachment
+/// requests gateways, the routes that the plugins created are expected.
 fn wrong_routes(sim: &Simulation, container: &str, sandbox: &Sandbox) -> Option<String> {
     let header = &sandbox.header;
     let owed = sim.place.journal().join("owed");

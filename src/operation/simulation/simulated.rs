@@ -11,7 +11,7 @@ use super::place::Place;
 use super::scheduler::Scheduler;
 use super::world::World;
 
-/// The time of day at which each world begins.
+/// The time of day at which each world (one run of the simulated machine) begins.
 const BEGINNING: Duration = Duration::from_secs(1_750_000_000);
 
 thread_local! {
@@ -25,7 +25,7 @@ pub(super) struct Simulation {
     pub(super) scheduler: Arc<Scheduler>,
     pub(super) place: Arc<Place>,
     pub(super) conditions: Conditions,
-    /// The rule that this simulation breaks on purpose.
+    /// The rule of the journal or of the locks that this simulation breaks on purpose.
     pub(super) mutant: Option<Mutant>,
     pub(super) is_verbose: bool,
     pub(super) origin: Instant,

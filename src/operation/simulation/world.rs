@@ -19,7 +19,8 @@ pub(super) type LeaseKey = (String, String, String);
 #[derive(Default)]
 pub(super) struct World {
     pub(super) netns: BTreeMap<String, Netns>,
-    /// The number of each lease.
+    /// Each lease with its number. The simulated plugins derive the IP address and the default MAC
+    /// of the link from this number.
     pub(super) leases: BTreeMap<LeaseKey, u32>,
     pub(super) functions: Vec<VirtualFunction>,
     pub(super) pods: BTreeMap<String, SimulatedPod>,

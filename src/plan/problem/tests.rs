@@ -261,8 +261,8 @@ fn each_restriction_has_a_message_of_one_line() {
                 rule: of_pods(),
             },
             "the policy of namespace pods cannot check plugin macvlan, because its configuration \
-             contains too many plugins, more than 8 levels of plugins or more than 4 levels of \
-             arrays; flatten it",
+             nests plugins more than 8 levels deep, nests arrays more than 4 levels deep, or \
+             contains too many plugins; flatten it",
         ),
     ] {
         assert_eq!(Reason::from(restriction).to_string(), line);

@@ -49,9 +49,9 @@ impl NestedPlugin {
     /// Returns `None` if lists nest deeper than [`LISTS`], or if `below` would parse more than
     /// `room` bytes. Subtracts the parsed bytes from `room`.
     ///
-    /// The value of such a key may be a plugin without `type`, or may map names to plugins. `below`
-    /// reads an object without `type` in both ways, so each level can double the number of
-    /// configurations. `room` limits this work.
+    /// An object without `type` under a key in [`DELEGATES`] may be one plugin's configuration, or
+    /// may map names to configurations. `below` reads such an object in both ways, so each level
+    /// can double the number of configurations. `room` limits this work.
     pub(super) fn below(&self, room: &mut usize) -> Option<Vec<NestedPlugin>> {
         let mut plugins = Vec::new();
         for (key, raw) in self.config.iter() {

@@ -79,13 +79,13 @@ pub enum ValueError {
         "write a duration above zero and at most one day, such as \"500ms\", \"2s\" or \"1m30s\""
     )]
     Deadline,
-    /// An element of `types` is not a plugin type.
+    /// An element of `types` in `policy` is not a plugin type.
     #[error("it is not a plugin; write the type of a plugin, such as \"macvlan\"")]
     PluginType,
-    /// An element of `networks` is not a definition.
+    /// An element of `networks` in `policy` is not a definition.
     #[error("it is not a definition; write it as \"namespace/name\"")]
     Definition,
-    /// An element of `denyKeys` is not the path of a key.
+    /// An element of `denyKeys` in `policy` is not the path of a key.
     #[error("it is not a key; write the path of a key, such as \"ipam.dataDir\"")]
     DeniedKey,
 }

@@ -30,7 +30,7 @@ pub(super) fn look(
         }
     };
     for line in &census.broken {
-        let remedy = "correct the object or file that the problem names";
+        let remedy = "correct the object or file, if this line names one";
         findings.add(&about, line, remedy);
     }
     if let Some(theirs) = &census.version {

@@ -139,7 +139,7 @@ fn warn(file: &Path, request: &Request, findings: &mut Findings<'_>) {
         );
     }
     let name = config.cluster_network.label();
-    findings.fine(format!("{}, in front of {name}", file.display()));
+    findings.fine(format!("{}; cluster network: {name}", file.display()));
 }
 
 /// Copies the keys in [`PATH_KEYS`] whose values are absolute paths.

@@ -12,9 +12,11 @@ use crate::regular_file::found;
 pub(in crate::setup) const FOLDER: &str = ".jackfield";
 const LOCK: &str = "lock";
 
-/// Examines a folder without a manifest. Refuses the folder if it contains the only copy of a
-/// replaced file, because only the lost manifest had the original path of that file. Accepts a copy
-/// of a file that is still in place. An interrupted installation may leave such a copy.
+/// Examines a folder without a manifest. If an installation replaces a file of the node, it keeps a
+/// copy of that file in the folder, and the original path in the manifest. Without the manifest,
+/// Jackfield cannot put the copy back. So this function refuses the folder if it contains a copy of
+/// a file that is no longer in place. It accepts a copy of a file that is still in place, because
+/// an interrupted installation may leave such a copy.
 pub(super) fn refuse_lost_copies(paths: &HostPaths) -> Result<(), SetupError> {
     let folder = folder(paths);
     let before = folder.join(BEFORE);

@@ -1,4 +1,5 @@
-//! How the runtime's directory differs from the plan.
+//! Finds how the runtime's directory differs from the installer's plan for this directory
+//! ([`InstallPlan`](super::InstallPlan)).
 
 use std::sync::Arc;
 
@@ -8,8 +9,9 @@ use crate::setup::directory::Kind;
 use crate::setup::manifest::Manifest;
 use crate::setup::problem::Drift;
 
-/// Finds the first difference between the runtime's directory and the plan. According to the plan,
-/// the file `name` contains Jackfield's configuration `conf`.
+/// Returns the first difference between the runtime's directory and the installer's plan. In the
+/// plan, the first file of the directory has the name `name` and contains Jackfield's configuration
+/// `conf`.
 pub(super) fn find(
     manifest: Option<&Manifest>,
     directories: &NodeDirectories,

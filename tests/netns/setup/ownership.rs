@@ -64,7 +64,7 @@ fn a_manifest_that_is_gone_loses_nothing_of_what_was_replaced() {
             &[
                 &named,
                 "is the only copy of a replaced file",
-                "move the copy back to the original path",
+                "back to their original paths",
             ],
         );
     }

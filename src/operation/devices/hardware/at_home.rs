@@ -51,7 +51,7 @@ impl Hardware<'_> {
         let address = match state {
             Some(state) if state.physical.is_some() => None,
             Some(state) => Some(state.device),
-            // The definition itself may name a function, in `deviceID`.
+            // The definition itself may name a PCI function, in `deviceID`.
             None if attachment.device.is_none() => {
                 let named = plugin.body().read::<String>("deviceID").ok().flatten();
                 named.and_then(|id| id.parse::<PciAddress>().ok())
@@ -71,10 +71,17 @@ impl Hardware<'_> {
         .into())
     }
 
-    /// Refuses a VF with a kernel driver if the VF's interface is in a network namespace other than
-    /// the host's. If no known namespace contains the interface and the plugin is an SR-IOV plugin,
-    /// waits for the interface, and refuses the VF after [`COMES_HOME_WITHIN`]. Other plugins may
-    /// attach a VF without an interface. A VF with a vDPA device needs no interface.
+    /// Checks where the interface of a VF with a kernel driver is. [`placed_devices`] searches the
+    /// network namespaces of all processes, and the named ones.
+    ///
+    /// - The interface is in the host's namespace: accepts the VF.
+    /// - The interface is in another namespace: refuses the VF.
+    /// - No namespace contains the interface: the kernel may still be moving the interface back
+    ///   from a deleted namespace. An SR-IOV plugin needs the interface, so for this plugin the
+    ///   function waits up to [`COMES_HOME_WITHIN`] and then refuses the VF. Other plugins may
+    ///   attach a VF without an interface.
+    ///
+    /// Accepts a VF with a vDPA device, because such a VF needs no interface.
     fn is_at_home(&self, attachment: &Attachment, state: &DeviceState) -> Result<(), Reason> {
         let driver = state.driver.as_deref();
         let Some(driver) = driver.filter(|driver| creates_interfaces(driver)) else {

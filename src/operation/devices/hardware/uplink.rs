@@ -29,7 +29,8 @@ const PAIRS: [&str; 3] = ["veth", "netkit", "vxcan"];
 pub(in crate::operation) struct HostLinks<'a> {
     open: &'a dyn Fn() -> Result<Box<dyn DeviceLinks>, KernelError>,
     links: Option<Box<dyn DeviceLinks>>,
-    /// The uplinks, each with a description of what it carries.
+    /// The uplinks. The text of each uplink says what the node would lose without it: a default
+    /// route or an address. An example is `this node's default route (interface eth0)`.
     uplinks: Option<Vec<(Link, String)>>,
 }
 
@@ -54,14 +55,13 @@ impl<'a> HostLinks<'a> {
         Ok(self.links.insert(links).as_mut())
     }
 
-    /// Describes what the link with this index carries. Returns `None` if the link is not an
-    /// uplink.
+    /// Returns the text of the uplink with this index, or `None` if the link with this index is not
+    /// an uplink.
     pub(super) fn carried(&mut self, index: u32) -> Result<Option<String>, KernelError> {
         self.find(|link| link.index == index)
     }
 
-    /// Finds the first uplink that `is_meant` accepts, and describes what this uplink carries.
-    /// Returns `None` if `is_meant` accepts no uplink.
+    /// Returns the text of the first uplink that `is_meant` accepts, or `None` if it accepts none.
     fn find(&mut self, is_meant: impl Fn(&Link) -> bool) -> Result<Option<String>, KernelError> {
         let uplinks = match self.uplinks.take() {
             Some(uplinks) => uplinks,
@@ -73,7 +73,7 @@ impl<'a> HostLinks<'a> {
     }
 }
 
-/// Finds the uplinks of the host. Returns each with a description of what it carries.
+/// Finds the uplinks of the host. Returns each uplink with its text ([`HostLinks::uplinks`]).
 fn uplinks(links: &mut dyn DeviceLinks) -> Result<Vec<(Link, String)>, KernelError> {
     let all = links.device_links()?;
     let mut by_index: HashMap<u32, &Link> = all.iter().map(|link| (link.index, link)).collect();
@@ -157,10 +157,10 @@ impl Hardware<'_> {
         Ok(())
     }
 
-    /// Describes what the interface identified by `value` carries. Returns `None` if that interface
-    /// is not an uplink or does not exist. `value` can be anything that plugins accept as an
-    /// identifier of an interface: its name, an alternative name, its hardware address, the name of
-    /// its device on a bus, or the sysfs directory of its device.
+    /// Returns the text of the uplink that `value` identifies, or `None` if `value` identifies no
+    /// uplink. `value` can be anything that plugins accept as an identifier of an interface: its
+    /// name, an alternative name, its hardware address, the name of its device on a bus, or the
+    /// sysfs directory of its device.
     fn carried_by(
         &self,
         value: &str,
@@ -215,12 +215,13 @@ fn names(directory: &Path) -> Vec<String> {
         .collect()
 }
 
-/// Whether a plugin may take a different device than the value appears to name. Plugins append the
-/// value to a sysfs directory or use it as a glob pattern. The result is therefore true for `..`,
-/// for glob characters, for NUL (which ends a path in C), and for every path that is not
+/// Whether a plugin may take a device that [`Hardware::carried_by`] would not find for this value.
+/// That method compares the value with the names of devices, character by character. But plugins
+/// append the value to a sysfs directory or use it as a glob pattern. The result is therefore true
+/// for `..`, for glob characters, for NUL (which ends a path in C), and for every path that is not
 /// below `/sys/` or `/dev/`. For example, a plugin that appends `./x`, `/x` or `x/` to a sysfs
-/// directory finds the device `x`. A plugin that appends `x/physfn` finds the physical function of
-/// `x`.
+/// directory finds the device `x`, although none of these values equals the name `x`. A plugin that
+/// appends `x/physfn` finds the physical function of `x`.
 fn is_pattern(value: &str) -> bool {
     let is_whole = ["/sys/", "/dev/"].iter().any(|dir| value.starts_with(dir));
     value.contains('/') && !is_whole

@@ -97,8 +97,8 @@ fn each_problem_of_an_allocated_device_has_its_own_message() {
                 driver: None,
             },
             "device 0000:01:10.2 still has the GUID of its previous pod: x; request an \
-             infiniband-guid, or rebind the device: write its address to the file unbind, then to \
-             the file bind, in /sys/bus/pci/drivers/DRIVER",
+             infiniband-guid, or rebind the device: write its PCI address to the file unbind, then \
+             to the file bind, in /sys/bus/pci/drivers/DRIVER",
         ),
         (
             DeviceProblem::AddressUsed {

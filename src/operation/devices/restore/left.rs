@@ -24,9 +24,10 @@ pub(super) struct Left<'a> {
     /// Repairs that the kernel refused for good, repairs that the driver undid, and devices that
     /// now have another driver. Each entry consists of the device and a line for the user.
     wrong: Vec<(&'a DeviceState, String)>,
-    /// Network identities (MAC, GUID or VLAN) that the previous pod left on its device. Each entry
-    /// consists of the device, the identity, and a line that says why Jackfield could not remove
-    /// the identity.
+    /// Network identities (MAC, GUID or VLAN) that a device still has from the pod that used it
+    /// last. The ADD or change that attaches the device next reads this list, and a DEL ignores it.
+    /// Each entry consists of the device, the identity, and a line that says why Jackfield could
+    /// not remove the identity.
     pub(super) identities: Vec<(&'a DeviceState, PodIdentity, String)>,
 }
 
