@@ -21,7 +21,7 @@ pub use difference::{Difference, difference};
 pub use error::{NetworkPlace, PlanError};
 pub use network::{KnownNetwork, read, read_administrators, read_selected};
 pub use problem::{ConfigurationProblem, NamedIn, Reason, Restriction};
-pub use segment::{Segment, Uplink};
+pub use segment::{AttachPoint, Segment};
 pub use warning::{PlanRemark, PlanWarning};
 
 use std::time::Instant;

@@ -10,7 +10,8 @@ use crate::sysfs::Sysfs;
 const DEV: &str = "/dev";
 
 impl Sysfs {
-    /// Returns the path `/dev/vhost-net`, which device-info reports for a DPDK exceptional path
+    /// Returns the path `/dev/vhost-net`. Through this device, a DPDK program exchanges packets
+    /// with the kernel. The key `vhost-net` of device information contains the path
     /// (`DEVINFO 1.1.0 §3.1.3.2`).
     ///
     /// Returns `None` if `/dev/vhost-net` or `/dev/net/tun` is missing. Without `/dev/net/tun`,

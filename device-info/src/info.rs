@@ -176,8 +176,8 @@ words! {
         Ethernet = "ethernet",
         /// IP packets.
         Ip = "ip",
-        /// Reserved. The crate also reads the reference library's word `punt`, but does not write
-        /// it.
+        /// Reserved. NPWG's Go library (`network-attachment-definition-client`) calls this mode
+        /// `punt`. The crate also reads `punt`, but always writes `inject-punt`.
         InjectPunt = "inject-punt" | "punt",
     }
 }

@@ -59,7 +59,7 @@
 //!
 //! # Units and forms
 //!
-//! The crate writes each address in only one form, in lower case with colons, because other plugins
+//! The crate writes each address in only one form, in lower case with colons, because CNI plugins
 //! compare addresses as text. VFs are numbered from 0, ports of RDMA devices from 1. Sizes are in
 //! bytes.
 //!
@@ -74,7 +74,8 @@
 //!
 //! # Features
 //!
-//! - `fixtures`: machines for tests, including rare hardware.
+//! - `fixtures`: sysfs trees and devlink answers of several machines, some with rare hardware.
+//!   Tests can read them instead of `/sys` and devlink.
 //! - `pci-names`: a compiled-in table of vendor and device names, which adds 3 MB. [`PciNames`]
 //!   uses this table for names that the machine's `pci.ids` lacks. The build script of the crate
 //!   `pci-ids` downloads a newer table with curl. In this repository, `.cargo/config.toml` forbids

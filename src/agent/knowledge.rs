@@ -22,12 +22,11 @@ use crate::cluster::lookup::LookupError;
 use crate::kubelet::{PodResources, Usage};
 use crate::npwg::{Dialect, ObjectRef};
 
-/// The limit of the memory for the definitions in all pending answers, in KiB.
+/// The limit of the memory for the definitions in all pending answers, in KiB. If a definition
+/// does not fit into this memory, the agent sends it in a separate message before the answer.
 const ROOM: usize = 1024;
-/// The maximum number of cached definitions that the agent sends in separate messages at the same
-/// time. If the pending answers leave too little of [`ROOM`] for a definition, the agent sends the
-/// definition in a separate message before the answer. Each such message needs a copy of its
-/// definition.
+/// The maximum number of cached definitions that the agent sends in such separate messages at the
+/// same time. The number is small to save memory, because each message copies its definition.
 const COPIES: usize = 8;
 /// The default socket of kubelet's pod-resources API, used until a question names a socket.
 const KUBELET: &str = "/var/lib/kubelet/pod-resources/kubelet.sock";
@@ -54,7 +53,7 @@ pub(super) struct Knowledge {
     pub(super) cache: Rc<Cache>,
     /// The free memory for the definitions in pending answers, in KiB.
     pub(super) room: Semaphore,
-    /// Permits to copy a definition from the cache.
+    /// Permits to copy a definition from the cache, up to [`COPIES`].
     pub(super) copies: Semaphore,
     /// The only permit to read and send a definition that is too long for the cache.
     pub(super) turn: Semaphore,
@@ -62,7 +61,8 @@ pub(super) struct Knowledge {
     pub(super) pod_turns: Semaphore,
     /// The metrics of the agent.
     pub(super) metrics: Rc<Metrics>,
-    /// The wait before the first requests.
+    /// The random wait before the agent's first requests to the API server. Without the wait, the
+    /// agents of all nodes could send these requests at the same time.
     pub(super) start: SpreadStart,
     connection: Rc<ApiConnection>,
     /// The connection to the kubelet socket that the last question named.
@@ -73,7 +73,7 @@ pub(super) struct Knowledge {
 
 impl Knowledge {
     /// Creates the agent's look-ups. They use `connection` for objects that `cache` does not have.
-    /// The watches and the publisher wait for `start`; look-ups do not.
+    /// Only the watches and the publisher wait for the end of `start`. Look-ups do not wait.
     pub(super) fn new(
         node: String,
         cache: Rc<Cache>,

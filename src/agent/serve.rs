@@ -41,8 +41,9 @@ const PATIENCE: Duration = Duration::from_secs(600);
 /// Without the pause, the agent could take the processor from the plugin while the runtime waits
 /// for the end of the plugin.
 const LAST_STEPS: Duration = Duration::from_millis(2);
-/// The agent creates an event if it was absent for at least this many seconds. An upgrade takes
-/// less time, so it causes no event.
+/// After an absence of at least this many seconds, the agent creates an event. The first call of
+/// the plugin that gets an answer again reports how long the absence lasted. An upgrade of the
+/// agent takes less time, so it causes no event.
 const LONG_SILENCE: u64 = 60;
 /// The pause after the agent failed to accept a connection.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -106,8 +107,8 @@ impl PluginService {
         let mut patience = ARRIVAL;
         loop {
             let next = async {
-                // Wait only once per connection. `doctor` asks many questions over one connection,
-                // and a wait before each question would slow `doctor` down.
+                // Pause for `LAST_STEPS` only once per connection. `doctor` asks many questions
+                // over one connection, and a pause before each question would slow `doctor` down.
                 if has_answer && !std::mem::replace(&mut has_waited, true) {
                     stream.readable().await.map_err(FrameError::Io)?;
                     tokio::time::sleep(LAST_STEPS).await;
@@ -175,7 +176,8 @@ impl PluginService {
     }
 
     /// Handles the figures of a finished call: updates the metrics and the attached sandboxes, and
-    /// logs a failure. Creates an event if the agent did not answer for [`LONG_SILENCE`] or longer.
+    /// logs a failure. If the call reports that the agent was absent for [`LONG_SILENCE`] or
+    /// longer, creates an event.
     fn over(&self, mut figures: Figures) {
         self.knowledge.metrics.over(&figures);
         let reported = figures.sandbox.take();

@@ -10,8 +10,8 @@ use crate::cluster::{Pod, PodName};
 use crate::kubelet::PodDevices;
 
 /// How long kubelet may take to record an allocation. Usually, kubelet writes the record before it
-/// starts the sandbox. For pods that already exist when kubelet or the node restarts, the record may
-/// come later.
+/// starts the sandbox. For pods that already exist when kubelet or the node restarts, the record
+/// may come later.
 const KUBELET_KNOWS_WITHIN: Duration = Duration::from_secs(2);
 /// The first pause between two requests to kubelet. Each further pause is twice as long, up to
 /// [`LONGEST_PAUSE`].
@@ -34,10 +34,11 @@ pub struct Sources<'a> {
     /// Whether the pod's annotations may contain the key `deviceID`. If so, [`gather`] finds the
     /// pod's devices of all resources, because this key can name a device of any resource.
     pub everything: bool,
-    /// The time until which `gather` may wait for kubelet.
+    /// The time until which `gather` may wait for kubelet. If it has passed, `gather` uses what
+    /// kubelet has recorded so far.
     pub until: Instant,
-    /// The deadline of the call. After this time, `gather` no longer judges resources, and reports
-    /// their devices as unknown.
+    /// The deadline of the call. If it passes before `gather` has determined the devices of a
+    /// resource, `gather` reports these devices as unknown.
     pub deadline: Instant,
 }
 
@@ -48,8 +49,8 @@ impl Sources<'_> {
     }
 }
 
-/// Finds the pod's devices of `resources`. If [`everything`](Sources::everything) is true, finds the
-/// devices of all resources.
+/// Finds the pod's devices of `resources`. If [`everything`](Sources::everything) is true, finds
+/// the devices of all resources.
 ///
 /// Devices in the annotation `jackfield.io/devices` of a manifest need no kubelet. All other
 /// devices must be in kubelet's records. `gather` waits for kubelet if the checkpoint lacks

@@ -58,7 +58,7 @@ fn for_people(prepared: &Prepared, proves: bool) -> Vec<String> {
         let (ifname, label) = (&attachment.ifname, &attachment.label);
         let mark = match attachment {
             it if it.is_cluster => ", the cluster network",
-            it if it.is_auxiliary => ", the auxiliary chain: makes no interface",
+            it if it.is_auxiliary => ", named by auxiliaryCNIChainName: creates no interface",
             _ => "",
         };
         out.push(format!("{number}. {ifname} ◀ {label}{mark}"));
@@ -97,8 +97,8 @@ fn notes(prepared: &Prepared) -> Vec<String> {
     events.chain(remarks).collect()
 }
 
-/// Formats the ADD's expected outcome: success, a failure with its reasons, or an ignored annotation
-/// with its reasons.
+/// Formats the ADD's expected outcome: success, a failure with its reasons, or an ignored
+/// annotation with its reasons.
 fn verdict(problems: &[String], ignored: &[String]) -> Vec<String> {
     let (heading, reasons) = if !problems.is_empty() {
         ("The ADD would fail:", problems)

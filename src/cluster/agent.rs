@@ -55,11 +55,11 @@ pub struct Agent {
     /// compromised agent can make the close of a connection block. The agent can send descriptors
     /// over a connection for [`Purpose::Asking`]. When a connection closes, the kernel also closes
     /// the descriptors that the plugin has not read. Two kinds of descriptors take long to close:
-    /// - A socket with SO_LINGER waits for its peer. At the end of a process, the kernel does not
-    ///   wait for the peer.
-    /// - The kernel frees the blocks of a deleted file one by one, even at the end of a process. So
-    ///   a compromised agent can delay the end of a call. This is no new risk, because such an
-    ///   agent can also delay a call by not answering.
+    /// - A socket with SO_LINGER: the kernel waits for the socket's peer. At the end of a process,
+    ///   the kernel does not wait for the peer.
+    /// - A deleted file: the kernel frees the file's blocks one by one, even at the end of a
+    ///   process. So with deleted files, a compromised agent can delay the end of a call. This is
+    ///   no new risk, because such an agent can also delay a call by not answering.
     opened: ManuallyDrop<RefCell<Vec<AgentConnection>>>,
     /// The connection over which the plugin sent its question. Reports at the end of the call use
     /// this connection too.
@@ -149,8 +149,8 @@ impl Agent {
 
     /// Sends messages that have no answer, and the descriptor of the journal record from `record`,
     /// so that the agent can sync the record. Does not wait. If no agent listens, the messages are
-    /// lost. An agent that starts later finds the publications on disk, but does not learn the
-    /// figures of this call.
+    /// lost. An agent that starts later finds the publications on disk, but does not get the
+    /// measurements of this call.
     fn tell(&self, messages: &[ToAgent], record: &dyn Fn() -> Option<OwnedFd>) {
         let kept = self.stream.borrow_mut().take();
         let encoded = |message: &ToAgent| frame::encode(message, MAX_TO_AGENT).ok();

@@ -1,9 +1,10 @@
-//! The figures of one call of the plugin: its outcome, times and counts. The agent adds the figures
-//! to its metrics after the call.
+//! The figures of one call of the plugin ([`Figures`]: its outcome, times and counts) and of one
+//! run of `jackfield doctor` ([`Examination`]). The agent adds the figures to its metrics.
 //!
 //! The plugin keeps no counters, because it runs for only milliseconds. Plugin and agent may be
-//! from different releases. So the names of verbs, phases and checks are text. The agent also
-//! counts verbs, phases and checks that its own release does not know.
+//! from different releases. So the figures contain the names of the CNI verbs, of the phases of a
+//! call and of `doctor`'s checks as text. The agent then also counts verbs, phases and checks that
+//! its own release does not know.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -13,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::SandboxNetworks;
 use crate::bounded;
 
-/// The name of a verb, a phase or a check.
+/// The name of a verb, of a phase or of a check of `doctor`.
 type Word = Cow<'static, str>;
 
 /// One call.
@@ -58,7 +59,8 @@ pub struct Figures {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct OnRecord {
-    /// The number of sandboxes on record.
+    /// The number of sandboxes on record, for the metric `jackfield_attachments`. A sandbox with
+    /// several networks counts once.
     pub attachments: u64,
     /// The number of failed detachments that Jackfield still has to retry.
     pub owed: u64,
@@ -113,7 +115,7 @@ pub struct Examination {
 /// The maximum number of checks in an [`Examination`].
 const MOST_CHECKS: usize = 64;
 
-/// The findings of one check.
+/// The findings of one check of `doctor`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckFigure {
     /// The check's name.

@@ -75,7 +75,8 @@ impl Sandbox {
     pub fn end_change(mut self, networks: NetworksDigest) -> Sandbox {
         let (attachments, progress) = (self.header.attachments, self.progress);
         let pairs = attachments.into_iter().zip(progress);
-        let (kept, ended): (Vec<_>, Vec<_>) = pairs.partition(|(_, progress)| progress.is_owed());
+        let (kept, ended): (Vec<_>, Vec<_>) =
+            pairs.partition(|(_, progress)| progress.may_be_attached());
         (self.header.attachments, self.progress) = kept.into_iter().unzip();
         let remaining = self.header.attachments.iter();
         let kept: Vec<_> = remaining.map(|it| &it.ifname).collect();

@@ -46,10 +46,11 @@ pub struct Header {
     /// Every attachment, in the order of attaching.
     #[serde(with = "List::<wire::Attachment>")]
     pub attachments: Vec<Attachment>,
-    /// The digest of the annotation that the attachments match. Each change first sets the default
-    /// digest, which matches no annotation. If the change fails, the default digest stays until a
-    /// later change succeeds. `None` in records of older releases and in records that a DEL has
-    /// reconstructed.
+    /// The digest of the networks annotation that the ADD or the last successful change applied. If
+    /// the pod's annotation now has another digest, the pod's networks need a change. Each change
+    /// first sets the default digest, which no annotation has. If the change fails, the default
+    /// digest stays until a later change succeeds. `None` in records of older releases and in
+    /// records that a DEL has reconstructed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub networks: Option<NetworksDigest>,
     /// The change of the running pod's networks that is under way.
@@ -162,8 +163,8 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Whether a DEL has to detach the attachment.
-    pub fn is_owed(&self) -> bool {
+    /// Whether the network may be attached, so that a DEL has to detach it.
+    pub fn may_be_attached(&self) -> bool {
         self.started && !self.detached
     }
 }
@@ -280,7 +281,7 @@ impl Sandbox {
     pub fn to_detach(&self) -> Vec<usize> {
         let attached = self.progress.iter().enumerate().rev();
         attached
-            .filter(|(_, it)| it.is_owed() || (self.is_torn && !it.detached))
+            .filter(|(_, it)| it.may_be_attached() || (self.is_torn && !it.detached))
             .map(|(index, _)| index)
             .collect()
     }

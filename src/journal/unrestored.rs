@@ -4,11 +4,12 @@
 //! unrestored/<address>      the earlier state of a device, and what could not be restored
 //! ```
 //!
-//! The next ADD or change that attaches such a device retries the restoration. After the
-//! retry, the device may still have a MAC, GUID or VLAN of the previous pod. If the new attachment
-//! does not replace this setting, the ADD or change fails. The new pod's request can replace a MAC
-//! or a GUID, and the network's definition can replace a MAC or a VLAN. If the ADD or change
-//! succeeds, the DEL of the new pod restores the device to the state in `unrestored/<address>`.
+//! The next operation that attaches such a device retries the restoration. The operation is an ADD,
+//! or a change of the networks of a running pod. After the retry, the device may still have a MAC,
+//! GUID or VLAN of the previous pod. If the new attachment does not replace this setting, the
+//! operation fails. The new pod's request can replace a MAC or a GUID, and the network's definition
+//! can replace a MAC or a VLAN. If the operation succeeds, the DEL of the new pod restores the
+//! device to the state in `unrestored/<address>`.
 
 use device_info::PciAddress;
 use serde::{Deserialize, Serialize};

@@ -164,8 +164,8 @@ impl Attaching<'_> {
     fn remove_added_routes(&mut self, first: usize) -> Result<(), Failure> {
         let attachments = &self.sandbox.header.attachments;
         let mut kept = attachments.iter().zip(&self.sandbox.progress).take(first);
-        let taker =
-            kept.position(|(it, progress)| progress.is_owed() && it.default_route.is_some());
+        let taker = kept
+            .position(|(it, progress)| progress.may_be_attached() && it.default_route.is_some());
         let Some(index) = taker else { return Ok(()) };
         let gateways = attachments[index].default_route.clone().unwrap_or_default();
         let mut change = self.sandbox.progress[index].routes.clone();

@@ -12,8 +12,8 @@ use crate::cluster::SandboxNetworks;
 use crate::journal::{Key, Lookup, Sandbox};
 use crate::kernel::PodNetns;
 
-/// DEL waits until the cluster network is ready, but for at most half of its time. DEL keeps the
-/// other half to detach the sandbox.
+/// The share of its remaining time that DEL keeps to detach the sandbox, as a divisor: 2 means one
+/// half. DEL may use the other half to wait until the cluster network is ready.
 const KEPT_FOR_DETACHING: u32 = 2;
 
 /// Detaches a pod. Succeeds if the sandbox is unknown or already detached (CNI 1.1.0 §2 DEL).

@@ -119,11 +119,12 @@ pub enum Failure {
     /// The attachment in the kernel differs from what the pod requested or the delegate reported.
     #[error("{0}: {findings}", findings = joined(.1, ", "))]
     Verification(NetworkPlace, Vec<Finding>),
-    /// Jackfield cannot publish the device-info of a network's device: the file cannot be read, or
-    /// its content is wrong.
+    /// Jackfield cannot publish the device-info of an attachment: its device-info file cannot be
+    /// read, or the content is wrong. Jackfield writes this file before the plugins run, and the
+    /// plugins may change it.
     #[error("{0}: {1}")]
     DeviceInfo(NetworkPlace, #[source] InfoFileError),
-    /// Jackfield cannot write or remove the device-info file that it passes to a network's plugins.
+    /// Jackfield cannot write or remove the device-info file of an attachment.
     #[error("{0}: {1}")]
     DeviceFile(NetworkPlace, #[source] Box<device_info::StoreError>),
     /// A device could not be restored.

@@ -2,9 +2,10 @@
 //!
 //! Counting many records takes long, and the runtime waits for the call. So ADD and CHECK never
 //! count the records. A DEL that succeeds counts the records only if the last count is at least a
-//! minute old. GC, STATUS, `jackfield reconcile` and a DEL that fails always count the records.
-//! Between two counts, the agent increases the metric `jackfield_attachments` after each ADD that
-//! succeeds, and decreases it after each DEL that succeeds.
+//! minute old. GC, STATUS, a DEL that fails, and a change of a running pod's networks always count
+//! the records. Between two counts, the agent increases the metric `jackfield_attachments` after
+//! each ADD that succeeds, and decreases it after each DEL that succeeds and had something to
+//! detach.
 
 use std::time::Duration;
 
@@ -21,7 +22,8 @@ const COUNT_EVERY: Duration = Duration::from_secs(60);
 
 /// Counts the records of the journal. Returns `None` if this call does not count them, or if
 /// Jackfield reads manifests from a folder and therefore uses no agent. `verb` is the name of the
-/// call in the metrics: a CNI verb or `RECONCILE`. `failed` is whether the call failed.
+/// call in the metrics: a CNI verb, or `RECONCILE` for a change of a running pod's networks.
+/// `failed` is whether the call failed.
 pub fn to_report(
     host: &Host<'_>,
     config: &NodeConfig,

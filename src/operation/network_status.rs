@@ -11,8 +11,8 @@ use crate::plan::Attachment;
 
 /// Builds one entry per attachment, in the order of the attachments. `results` are the results of
 /// the delegates. `shown` is what Jackfield itself has read about the attachments, such as the MTU.
-/// Both lists are in the order of the attachments. The auxiliary chain (`auxiliaryCNIChainName`)
-/// creates no interface, so it gets no entry.
+/// Both lists are in the order of the attachments. The plugins of `auxiliaryCNIChainName`, which
+/// run for every pod, create no interface. So their attachment gets no entry.
 pub(super) fn entries(
     context: &Context<'_>,
     sandbox: &Sandbox,

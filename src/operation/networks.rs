@@ -25,8 +25,12 @@ pub(super) struct Named {
 }
 
 /// Looks up in `answer` the networks that the node configuration names. Returns the cluster
-/// network, and a list of the other networks: the `delegates` after the first, `defaultNetworks`,
-/// and the auxiliary chain (`auxiliaryCNIChainName`).
+/// network, which is `clusterNetwork` or the first entry of `delegates`. Also returns a list of the
+/// other networks, in this order:
+///
+/// - the other entries of `delegates`
+/// - the networks in `defaultNetworks`
+/// - the auxiliary chain (`auxiliaryCNIChainName`)
 pub(super) fn named(context: &Context<'_>, answer: &Answer) -> (Named, Vec<Named>) {
     let config = &context.request.config;
     let catalog = Catalog::build(config, answer);

@@ -42,11 +42,11 @@ pub enum Note {
     /// An entry of Multus' cache cannot be read.
     #[error("cache of Multus: {0}")]
     MultusCache(#[source] CacheDamage),
-    /// The agent does not answer.
+    /// The agent does not answer. STATUS succeeds without the agent.
     #[error("{0}; pods that need the agent must wait")]
     AgentAway(ClusterError),
-    /// The agent does not answer, but answered within the last minute.
-    #[error("{0}; the agent answered within the last minute")]
+    /// The agent does not answer this STATUS, but answered another STATUS within the last minute.
+    #[error("{0}; STATUS tolerates this, because the agent answered less than a minute ago")]
     AgentAwayBriefly(ClusterError),
     /// The state of a physical function cannot be read.
     #[error("{0}; the settings of its VFs cannot be restored")]

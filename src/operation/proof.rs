@@ -42,9 +42,8 @@ pub struct Shown {
 }
 
 /// Reads the attachment's interface in the pod and compares it with the request and with the
-/// delegate's `result`. `masters` are the interfaces that are accepted as the master of this
-/// interface. Verifies nothing for the auxiliary chain (`auxiliaryCNIChainName`), which creates no
-/// interface.
+/// delegate's `result`. `masters` says which interfaces may be the master of this interface.
+/// Verifies nothing for the auxiliary chain (`auxiliaryCNIChainName`), which creates no interface.
 ///
 /// # Errors
 /// [`Failure::Verification`] with every finding that is an error according to `verify` or
@@ -78,8 +77,8 @@ pub fn prove(
         let warnings = Vec::new();
         return Ok(Proof { warnings, shown });
     }
-    // If `driver` is `None`, the device plugin uses its own format for the device's ID. Jackfield
-    // cannot compare such an ID with the interface.
+    // A device plugin may use its own format for the IDs of devices. Such an ID names no device in
+    // sysfs, so `driver` is `None`, and Jackfield cannot compare the ID with the interface.
     let device = attachment.device.as_ref().filter(|it| it.driver.is_some());
     let intended = Intended {
         ifname: &attachment.ifname,

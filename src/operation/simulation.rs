@@ -88,8 +88,9 @@ impl Runner {
         self.run_in(seed, mutant, mutant, is_verbose)
     }
 
-    /// Runs a world. If `mutant` is given, the world breaks the rule of this mutant. If `favoured`
-    /// is given, the world gets the conditions in which a break of that mutant's rule matters.
+    /// Runs a world. If `mutant` is given, the world breaks the rule of this mutant. `favoured`
+    /// changes the conditions of the world, see [`Mutant::favour`]. To show that the conditions
+    /// alone break no rule, a test passes a mutant as `favoured` and `None` as `mutant`.
     fn run_in(
         &self,
         seed: u64,

@@ -21,11 +21,16 @@ pub(super) struct Planner<'a> {
     /// The interface names that the pod requests.
     pub(super) requested: Vec<InterfaceName>,
     /// If the name `net<position>` is taken, the planner tries further numbers, beginning with the
-    /// larger of `position` and `last`. In an ADD, `last` is the number of the pod's networks,
-    /// including the cluster network, or 0 until the planner has read a valid annotation. The
-    /// positions of all networks are smaller than `last`, so this search does not take the name of
-    /// a network that follows. The auxiliary chain (`auxiliaryCNIChainName`) does not count,
-    /// because it gets its name after all networks.
+    /// larger of `position` and `last`.
+    ///
+    /// In an ADD of a pod with a valid annotation, `last` is the number of the pod's networks,
+    /// including the cluster network. The positions of these networks are smaller than `last`, so
+    /// the search does not take the name of a network that the planner has yet to plan. The
+    /// auxiliary chain (`auxiliaryCNIChainName`) does not count, because it gets its name after all
+    /// networks. In an ADD of a pod without a valid annotation, `last` is 0.
+    ///
+    /// In a change of a running pod's networks, `last` is the first value of `position`, so the
+    /// search begins at `position`.
     pub(super) last: usize,
     /// In a change of a running pod's networks, the number of attachments that stay as they are.
     /// These come first in the plan.

@@ -16,7 +16,7 @@ pub struct Segment(String);
 
 /// What an attachment's plugins connect the pod to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Uplink {
+pub enum AttachPoint {
     /// A bridge of the node.
     Bridge {
         /// Its name.
@@ -40,30 +40,30 @@ pub enum Uplink {
     },
     /// The port of the device with this ID.
     Device(String),
-    /// The plugins' configurations name no valid uplink.
+    /// The plugins' configurations name no valid attach point.
     Unknown,
 }
 
-impl Uplink {
-    /// The uplink of the first plugin that has an uplink.
-    pub fn of(attachment: &Attachment) -> Uplink {
+impl AttachPoint {
+    /// The attach point of the first plugin that has one.
+    pub fn of(attachment: &Attachment) -> AttachPoint {
         let device = attachment.device.as_ref().map(|device| device.id.as_str());
         let mut plugins = attachment.config.plugins().iter();
-        let uplink = plugins.find_map(|plugin| of_plugin(plugin, device));
-        uplink.unwrap_or(Uplink::Unknown)
+        let point = plugins.find_map(|plugin| of_plugin(plugin, device));
+        point.unwrap_or(AttachPoint::Unknown)
     }
 }
 
-/// The uplink of one plugin. The plugin's type decides which keys count. For example, `sriov`
+/// The attach point of one plugin. The plugin's type decides which keys count. For example, `sriov`
 /// ignores `master`, so `of_plugin` also ignores that key. If `of_plugin` read the key, pods on the
 /// same port could get different segments.
-fn of_plugin(plugin: &PluginConfig, allocated: Option<&str>) -> Option<Uplink> {
+fn of_plugin(plugin: &PluginConfig, allocated: Option<&str>) -> Option<AttachPoint> {
     let body = plugin.body();
     let device = || {
         let named = || text(body, "deviceID").or_else(|| text(body, "pciBusID"));
         allocated.map(str::to_owned).or_else(named)
     };
-    let device = || device().map(Uplink::Device);
+    let device = || device().map(AttachPoint::Device);
     match plugin.plugin_type().as_str() {
         "bridge" => bridge(body, DEFAULT_BRIDGE.parse().ok()),
         "vlan" => master(body, number(body, "vlanId")),
@@ -74,7 +74,7 @@ fn of_plugin(plugin: &PluginConfig, allocated: Option<&str>) -> Option<Uplink> {
         "sriov" | "ib-sriov" => device(),
         "host-device" => device().or_else(|| {
             let name = Some(interface(body, "device")?);
-            Some(Uplink::Interface { name, vlan: 0 })
+            Some(AttachPoint::Interface { name, vlan: 0 })
         }),
         _ => bridge(body, None).or_else(device).or_else(|| {
             interface(body, "master")?;
@@ -83,21 +83,21 @@ fn of_plugin(plugin: &PluginConfig, allocated: Option<&str>) -> Option<Uplink> {
     }
 }
 
-fn bridge(body: &RawObject, default: Option<InterfaceName>) -> Option<Uplink> {
+fn bridge(body: &RawObject, default: Option<InterfaceName>) -> Option<AttachPoint> {
     let name = match text(body, "bridge") {
         Some(name) => name.parse().ok()?,
         None => default?,
     };
     let vlan = number(body, "vlan");
-    Some(Uplink::Bridge { name, vlan })
+    Some(AttachPoint::Bridge { name, vlan })
 }
 
-fn master(body: &RawObject, vlan: u64) -> Option<Uplink> {
+fn master(body: &RawObject, vlan: u64) -> Option<AttachPoint> {
     let name = text(body, "master").map(|name| name.parse());
     let name = name.transpose().ok()?;
     match body.read::<bool>("linkInContainer") {
-        Ok(Some(true)) => name.map(|name| Uplink::InPod { name, vlan }),
-        _ => Some(Uplink::Interface { name, vlan }),
+        Ok(Some(true)) => name.map(|name| AttachPoint::InPod { name, vlan }),
+        _ => Some(AttachPoint::Interface { name, vlan }),
     }
 }
 
@@ -134,7 +134,7 @@ impl Segment {
         Segment(format!("device {id}"))
     }
 
-    /// The segment of a network with an unknown uplink. The label contains the definition's
+    /// The segment of a network with an unknown attach point. The label contains the definition's
     /// namespace, so definitions in different namespaces have different segments.
     pub fn network(label: &str) -> Segment {
         Segment(format!("network {label}"))
@@ -166,7 +166,7 @@ mod tests {
     use super::*;
     use crate::allocation::AllocatedDevice;
 
-    fn uplink(device: Option<&str>, config: &str) -> Uplink {
+    fn point(device: Option<&str>, config: &str) -> AttachPoint {
         let config = format!(r#"{{"cniVersion":"1.0.0","name":"n",{config}}}"#);
         let device = device.map(|id| AllocatedDevice {
             id: id.to_owned(),
@@ -175,24 +175,24 @@ mod tests {
             origin: None,
             claim: None,
         });
-        Uplink::of(&Attachment {
+        AttachPoint::of(&Attachment {
             device,
             ..Attachment::for_tests(&config)
         })
     }
 
-    fn bridge(name: &str, vlan: u64) -> Uplink {
+    fn bridge(name: &str, vlan: u64) -> AttachPoint {
         let name = name.parse().unwrap();
-        Uplink::Bridge { name, vlan }
+        AttachPoint::Bridge { name, vlan }
     }
 
-    fn interface(name: &str, vlan: u64) -> Uplink {
+    fn interface(name: &str, vlan: u64) -> AttachPoint {
         let name = Some(name.parse().unwrap());
-        Uplink::Interface { name, vlan }
+        AttachPoint::Interface { name, vlan }
     }
 
     #[test]
-    fn the_plugin_type_decides_which_keys_name_the_uplink() {
+    fn the_plugin_type_decides_which_keys_name_the_attach_point() {
         let table = [
             (r#""type":"bridge""#, bridge("cni0", 0)),
             (r#""type":"bridge","bridge":"br1""#, bridge("br1", 0)),
@@ -206,22 +206,22 @@ mod tests {
                 r#""type":"macvlan","master":"eth0","vlanId":7"#,
                 interface("eth0", 0),
             ),
-            (r#""type":"ptp","bridge":"br1""#, Uplink::Unknown),
-            (r#""type":"ptp","master":"eth0""#, Uplink::Unknown),
+            (r#""type":"ptp","bridge":"br1""#, AttachPoint::Unknown),
+            (r#""type":"ptp","master":"eth0""#, AttachPoint::Unknown),
             (
                 r#""type":"vlan","master":"eth0","vlanId":7"#,
                 interface("eth0", 7),
             ),
             (
                 r#""type":"ipvlan","master":"""#,
-                Uplink::Interface {
+                AttachPoint::Interface {
                     name: None,
                     vlan: 0,
                 },
             ),
             (
                 r#""type":"macvlan","master":"net1","linkInContainer":true"#,
-                Uplink::InPod {
+                AttachPoint::InPod {
                     name: "net1".parse().unwrap(),
                     vlan: 0,
                 },
@@ -232,24 +232,24 @@ mod tests {
             ),
             (
                 r#""type":"host-device","pciBusID":"0000:01:00.0""#,
-                Uplink::Device("0000:01:00.0".to_owned()),
+                AttachPoint::Device("0000:01:00.0".to_owned()),
             ),
             (r#""type":"own","master":"eth0""#, interface("eth0", 0)),
-            (r#""type":"ptp""#, Uplink::Unknown),
+            (r#""type":"ptp""#, AttachPoint::Unknown),
             (
                 r#""plugins":[{"type":"own"},{"type":"bridge","bridge":"b"}]"#,
                 bridge("b", 0),
             ),
         ];
         for (config, expected) in table {
-            assert_eq!(uplink(None, config), expected, "{config}");
+            assert_eq!(point(None, config), expected, "{config}");
         }
     }
 
     #[test]
-    fn a_device_is_the_uplink_of_a_plugin_that_uses_it() {
-        let device = |config| uplink(Some("vf"), config);
-        let used = Uplink::Device("vf".to_owned());
+    fn a_device_is_the_attach_point_of_a_plugin_that_uses_it() {
+        let device = |config| point(Some("vf"), config);
+        let used = AttachPoint::Device("vf".to_owned());
         assert_eq!(device(r#""type":"sriov""#), used);
         assert_eq!(device(r#""type":"sriov","bridge":"b","master":"m""#), used);
         assert_eq!(device(r#""type":"own","master":"m""#), used);
@@ -261,12 +261,12 @@ mod tests {
     }
 
     #[test]
-    fn an_invalid_interface_name_is_not_an_uplink() {
+    fn an_invalid_interface_name_is_not_an_attach_point() {
         for name in ["a/b", "longer-than-the-kernel-takes", "../x", " "] {
             let bridge = format!(r#""type":"bridge","bridge":"{name}""#);
-            assert_eq!(uplink(None, &bridge), Uplink::Unknown, "{name}");
+            assert_eq!(point(None, &bridge), AttachPoint::Unknown, "{name}");
             let master = format!(r#""type":"macvlan","master":"{name}""#);
-            assert_eq!(uplink(None, &master), Uplink::Unknown, "{name}");
+            assert_eq!(point(None, &master), AttachPoint::Unknown, "{name}");
         }
     }
 }

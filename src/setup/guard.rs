@@ -53,7 +53,8 @@ fn keep(options: &Options, report: &mut Report, say: Say<'_>) -> Result<(), Setu
     if outcome == Outcome::End {
         return Ok(());
     }
-    // `standby::wait` has already done everything that `--from-multus` and `--back` request.
+    // `from_multus` contains the options `--from-multus` and `--back`. `standby::wait` has already
+    // carried them out.
     let options = &Options {
         from_multus: None,
         ..options.clone()
@@ -97,9 +98,11 @@ fn keep(options: &Options, report: &mut Report, say: Say<'_>) -> Result<(), Setu
 /// remove the runtime's directory with all its files, including the manifest.
 struct LastLook {
     installed: Installed,
-    /// The size and checksum of the cluster network's file. This is `None` before the first check.
-    /// It is also `None` if the guard cannot read the file, or if the administrator named the
-    /// cluster network ([`Manifest::follows`] is false).
+    /// The size and checksum of the cluster network's file. This is `None`
+    /// - before the first check,
+    /// - if the guard cannot read the file,
+    /// - if the administrator set the key `clusterNetwork` or `delegates`, so that the guard does
+    ///   not look for the first network itself ([`Manifest::follows`] is false).
     network: Option<Content>,
 }
 
@@ -133,9 +136,12 @@ fn look(
         Err(error) => return Err(error),
     };
     if !is_there {
-        // Another program removed the manifest, and with it the copies of the replaced files. An
-        // uninstall cannot have removed the manifest, because an uninstall needs the lock that this
-        // process holds.
+        // Another program removed the manifest. The copies of the files that the installation
+        // replaced are in the same folder. If a copy that the node still needs were left there,
+        // `Manifest::read` would have failed. So the new manifest lists no copies.
+        //
+        // An uninstall cannot have removed the manifest, because an uninstall needs the lock that
+        // this process holds.
         installed.replaced.clear();
         directories.previous = OurConf::read(&last_look.installed.conf);
     }

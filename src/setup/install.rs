@@ -48,7 +48,8 @@ pub enum InstallOutcome {
     Done(Box<Installed>),
     /// SIGTERM or SIGINT arrived before there was a cluster network.
     Ended,
-    /// The rehearsal of a dry run.
+    /// Nothing is installed, because `--dry-run` is set. Contains the outcome of the rehearsal,
+    /// which plans the ADD of every pod on the node.
     Rehearsed(Rehearsal),
 }
 
@@ -63,7 +64,8 @@ pub struct Installed {
 /// Waits for a cluster network, then installs.
 ///
 /// # Errors
-/// [`SetupError`]. If the runtime's first configuration was usable before the call, it still is.
+/// [`SetupError`]. If the configuration that the runtime reads first was usable before the call, it
+/// is also usable after an error.
 pub fn install(options: &Options, say: Say<'_>) -> Result<InstallOutcome, SetupError> {
     let lock = InstallLock::take(&options.paths)?;
     install_locked(options, &lock, say, &mut |_| {})
@@ -121,8 +123,13 @@ fn takeover(options: &Options, say: Say<'_>) -> Result<Option<RawObject>, SetupE
     Ok(Some(takeover.ours))
 }
 
-/// Rehearses a takeover. Returns the rehearsal of a dry run, or `None` if the takeover goes on.
-/// Without `--force`, refuses the takeover if pods would fail or if the rehearsal is impossible.
+/// Rehearses a takeover: plans the ADD of every pod on the node. With `--dry-run`, returns the
+/// outcome of this rehearsal. Otherwise returns `None`, so that the takeover goes on.
+///
+/// # Errors
+/// - The configuration is invalid.
+/// - The rehearsal is impossible, unless `--force` is set without `--dry-run`.
+/// - Pods would fail, unless `--force` or `--dry-run` is set.
 fn rehearsed(
     options: &Options,
     from: &FromMultus,

@@ -14,16 +14,17 @@ use nix::fcntl::OFlag;
 use super::{HostPaths, SetupError, manifest};
 use crate::regular_file::found;
 
-/// How long to wait for another process. When a DaemonSet replaces its pod, the previous
-/// installer ends within this time.
+/// How long to wait for a process that has the lock. When a DaemonSet replaces its pod, the
+/// previous installer ends within this time.
 const PATIENCE: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// The lock of an installation, held until this value is dropped.
 ///
-/// The lock is a file beside the installation's manifest, in the folder `.jackfield` of the
-/// runtime's directory. Only root can enter this folder. Jackfield does not lock the runtime's
-/// directory itself, because every user who can read that directory could lock it too.
+/// The lock is a file in the folder `.jackfield` of the runtime's directory. The folder also
+/// contains the [`manifest`], which records what is installed. Only root can enter this folder.
+/// Jackfield does not lock the runtime's directory itself, because every user who can read that
+/// directory could lock it too.
 #[derive(Debug)]
 pub(super) struct InstallLock {
     lock: File,
@@ -81,7 +82,9 @@ impl InstallLock {
 }
 
 impl Drop for InstallLock {
-    /// Removes the lock file if nothing is installed.
+    /// Removes the lock file and its folder if there is no manifest, that is, if nothing is
+    /// installed. If another program has replaced the lock file, leaves the new file, because
+    /// another process may have locked it.
     fn drop(&mut self) {
         if is_at(&self.lock, &self.path) {
             manifest::forget_lock(&self.path);

@@ -1,4 +1,5 @@
-//! The manifest of an installation: what it put on the node, and what it replaced.
+//! The manifest of an installation: a file that records what the installation put on the node, and
+//! what it replaced.
 //!
 //! ```text
 //! <conf-dir>/.jackfield/manifest.json    the manifest
@@ -7,9 +8,9 @@
 //! <conf-dir>/.jackfield/before/…         the replaced files, byte for byte
 //! ```
 //!
-//! The folder is in the runtime's directory, because the installer's container may mount only this
-//! directory and the directory of the plugins. Runtimes ignore folders in the directory of
-//! configurations.
+//! The runtime's directory is the directory from which the container runtime reads configurations.
+//! The folder is in this directory, because the installer's container can write only to this
+//! directory and to the directory of the plugins. The runtime ignores folders in its directory.
 
 mod folder;
 
@@ -54,9 +55,9 @@ pub struct Manifest {
     pub conf: PathBuf,
     /// The directory of the cluster network's configuration, on the host.
     pub cluster_conf_dir: PathBuf,
-    /// Whether the cluster network is always the first network in `cluster_conf_dir`. If another
-    /// network becomes the first, the installer changes Jackfield's configuration. False if the
-    /// administrator named the cluster network.
+    /// How the cluster network is chosen. If true, the cluster network is the first network in
+    /// `cluster_conf_dir`, and the installer changes Jackfield's configuration when another network
+    /// becomes the first. If false, the administrator has named the cluster network.
     pub follows: bool,
     /// The size and checksum of the cluster network's file. `None` if `follows` is false, if the
     /// file could not be read, or if an earlier release wrote the manifest.

@@ -24,10 +24,12 @@ use super::{HostPaths, Notice, Say, SetupError, takeover, uninstall};
 use crate::cluster::InstallationState;
 use crate::diagnostic::{self, Problem};
 
-/// The first and the longest pause between two attempts to take over, if no file changes.
+/// The first and the longest pause between two attempts to take over, if no file in the runtime's
+/// directory of CNI configurations changes.
 const FIRST_PAUSE: Duration = Duration::from_secs(10);
 const LONGEST_PAUSE: Duration = Duration::from_secs(300);
-/// How often the installer reads the directory and reports to the agent if nothing changes.
+/// How often the installer reads the runtime's directory again and reports to the agent, if no file
+/// in the directory changes.
 const LOOK_EVERY: Duration = Duration::from_secs(30);
 /// The pause between a change of a file and the next attempt. Without the pause, a failed attempt
 /// that itself changed a file would cause the next attempt at once.
@@ -65,8 +67,8 @@ pub(super) fn wait(
             return Ok(Outcome::GoOn);
         };
         let Some(notify) = &mut notify else {
-            // Read the directory again, because inotify does not report changes from before the
-            // watch began.
+            // Read the runtime's directory again, because inotify does not report changes from
+            // before the watch began.
             notify = Some(Notify::new(vec![paths.here(&paths.conf_dir)])?);
             continue;
         };
@@ -141,9 +143,9 @@ fn of_multus(options: &Options, say: Say<'_>) -> Result<Option<MultusStanding>, 
         return go_back(paths, say);
     }
     let runtime = match Directory::read(paths, &paths.conf_dir) {
-        // The runtime's directory does not exist, so it has no configuration of Multus. Go on: the
-        // cluster network's file is in another directory, and the installer creates the runtime's
-        // directory.
+        // The runtime's directory does not exist, so it has no configuration of Multus. If the
+        // cluster network's file belongs in another directory (`is_apart`), go on: the installer
+        // creates the runtime's directory. If that file belongs in the missing directory, fail.
         Err(SetupError::NoConfDir(_)) if paths.is_apart() => return Ok(None),
         runtime => runtime?,
     };

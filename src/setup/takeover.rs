@@ -65,7 +65,8 @@ pub struct Takeover {
 ///
 /// `template` has the administrator's keys (the file of `install --conf`). The installer later
 /// overrides the converted keys with these keys. `read` needs `template` only to find out whether
-/// Jackfield will use Multus' kubeconfig, which gets a remark.
+/// Jackfield will use the kubeconfig that Multus' DaemonSet maintains. If so, `read` adds
+/// [`TakeoverRemark::KubeconfigOfMultus`] to the remarks.
 ///
 /// # Errors
 /// [`SetupError::NoMultus`], [`SetupError::MultusNotFirst`], [`SetupError::MultusFile`],

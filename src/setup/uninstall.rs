@@ -156,10 +156,11 @@ fn names_ours(paths: &HostPaths, path: &Path) -> bool {
 
 /// Copies the cluster network's configuration into the runtime's directory. Without a configuration
 /// in this directory, the runtime could not even stop its pods. Does nothing in these cases:
-/// - The cluster network itself writes to the runtime's directory.
+/// - The cluster network writes its configuration to the runtime's directory. Then there is nothing
+///   to copy.
 /// - Before the uninstall, the runtime's directory was empty.
 /// - Before the uninstall, the runtime's directory had a network besides Jackfield.
-/// - The directory of the cluster network's file has no usable configuration.
+/// - The directory with the cluster network's configuration has no usable configuration.
 fn leave_a_network(paths: &HostPaths, runtime: &Directory, say: Say<'_>) -> Result<(), SetupError> {
     let mut files = runtime.files.iter();
     let has_other = files.any(|file| matches!(file.kind, Kind::Network(_) | Kind::Multus));

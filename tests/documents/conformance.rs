@@ -28,8 +28,9 @@ A test has a tag for each clause that it proves. A tag is a comment directly abo
 ```
 
 A tag contains the specification, the section, the clause's name within the section (`valid` in this
-example), and free text after a colon. The tables below have these names after the sections. The only
-clause of a section has no name.
+example), and free text after a colon. In the tables below, the clause's name follows the section. If
+a section has only one clause, that clause may have no name. A second line, if there is one, names the
+party that the clause binds.
 
 | Word | Meaning |
 |---|---|

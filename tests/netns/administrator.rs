@@ -417,7 +417,9 @@ fn explain_shows_the_auxiliary_chain_and_runs_nothing() {
     let outcome = lab.command("explain", &[]).run();
     assert_eq!(outcome.exit, 0, "{outcome}");
     assert!(
-        outcome.stdout.contains("vendor-chain, the auxiliary chain"),
+        outcome
+            .stdout
+            .contains("vendor-chain, named by auxiliaryCNIChainName"),
         "{outcome}"
     );
     assert!(outcome.stdout.contains("bin/vendor-b"), "{outcome}");

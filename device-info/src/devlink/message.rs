@@ -42,6 +42,8 @@ pub(super) struct Request {
     command: u8,
     dump: bool,
     attributes: Vec<(u16, String)>,
+    /// What the request asks devlink for, as in the message `devlink did not report {what}`
+    /// ([`DevlinkError`]).
     what: String,
 }
 

@@ -12,7 +12,10 @@ use crate::vdpa::{VdpaDevice, VdpaDriver};
 /// Specification (`DEVINFO 1.1.0`).
 ///
 /// `None` means that the device lacks the value, or that this machine does not report the value.
-/// [`complete`](crate::complete) then neither fills in nor checks the corresponding key.
+///
+/// [`complete`](crate::complete) compares these facts with device information in JSON. It adds
+/// missing keys, and refuses values that contradict the facts. If a fact is `None`, it neither adds
+/// nor checks the fact's key.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
     /// The identifier that kubelet allocated.

@@ -11,9 +11,12 @@ impl DeviceInfo {
     /// Checks the socket of a vhost-user or memif device after an attachment (`DEVINFO 1.1.0
     /// §3.1.5.1, §3.1.6.1`). Succeeds for devices without a socket.
     ///
-    /// In the mode `client` and the role `slave` the host creates the socket, so the socket must
-    /// exist. In `server` and `master` the application creates the socket later, so only the
-    /// socket's directory must exist.
+    /// A vhost-user device has a mode, and a memif device has a role:
+    ///
+    /// - For the mode `client` or the role `slave`, the host creates the socket. So the socket must
+    ///   exist.
+    /// - For the mode `server` or the role `master`, the application in the container creates the
+    ///   socket later. So only the socket's directory must exist.
     ///
     /// # Errors
     ///

@@ -41,7 +41,7 @@ impl DpFileName {
 }
 
 /// The name of an attachment's file, unique for each attachment (`DEVINFO 1.1.0 §4.2`):
-/// `<namespace>-<network>-<containerID>_<interface>`, as in the reference library.
+/// `<namespace>-<network>-<containerID>_<interface>`, the form that Multus also uses.
 ///
 /// If that name is longer than 255 bytes, a hash replaces `<namespace>-<network>`. Container ID and
 /// interface stay, and together they are unique. If the name is still too long, a hash replaces the

@@ -28,8 +28,9 @@ pub(super) fn read(path: &Path) -> Result<String, AttributeError> {
 /// Reads one attribute of every entry of a directory, in an unspecified order. Calls `each` with
 /// the entry's name and its trimmed text or error.
 ///
-/// A switch may have hundreds of ports. To save time, this function opens each attribute relative
-/// to the directory, and uses the same buffer for all attributes.
+/// The directory may have hundreds of entries, for example one for each port of a switch. To save
+/// time, this function opens each attribute relative to the directory, and uses the same buffer for
+/// all attributes.
 pub(super) fn read_each(
     directory: &Path,
     attribute: &str,

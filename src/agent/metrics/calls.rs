@@ -44,7 +44,7 @@ impl Calls {
             operations: add(
                 registry,
                 "operations",
-                "Operations on attachments; for GC and STATUS, operations on networks. `network` is `other` for networks without a usable definition and for networks after the first 256",
+                "Operations on attachments; for GC and STATUS, operations on networks. `network` is `other` for networks without a usable definition, and for all networks after the first 256 since the agent's start",
             ),
             phases: add_times(registry, "phase", "Time that a call spent on one phase"),
             delegates: add(

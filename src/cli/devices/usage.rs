@@ -102,13 +102,15 @@ pub(super) enum DriverKind {
     Kernel,
     /// A driver for user-space programs: VFIO or UIO.
     Program,
-    /// A driver of the function that provides a vDPA device, or the driver of a vDPA device itself.
+    /// The driver of a PCI function that has vDPA devices. Also the driver of a vDPA device that
+    /// belongs to no PCI function.
     Vdpa,
     /// No driver is bound.
     Nothing,
 }
 
 impl DriverKind {
+    /// Returns the kind of a PCI function's driver.
     pub(super) fn of(function: &Function) -> DriverKind {
         match &function.driver {
             None => DriverKind::Nothing,

@@ -176,8 +176,8 @@ fn name<'t>(text: &'t str, quoted: &Range<usize>) -> Result<Cow<'t, str>, JsonEr
         .and_then(|text| text.strip_suffix('"'));
     match bare {
         Some(bare) if !bare.contains('\\') => Ok(Cow::Borrowed(bare)),
-        // Go reads any half of a surrogate pair as U+FFFD, so Go could read two different keys as
-        // the same key. serde_json refuses such a half.
+        // Go reads every unpaired half of a surrogate pair as U+FFFD, so Go could read two
+        // different keys as the same key. serde_json refuses an unpaired half.
         _ => Ok(Cow::Owned(serde_json::from_str(quoted)?)),
     }
 }

@@ -1,7 +1,8 @@
-//! Writes results in any version. Omits what the version cannot express. Versions before 0.3.0 can
-//! express only DNS settings and one address for each IP family, with gateway and routes. In these
-//! versions, a result that has interfaces or routes but no address would lose all of them, so
-//! [`CniResult::fits`] refuses such a result.
+//! Writes results in any version. Omits what the version cannot express.
+//!
+//! Versions before 0.3.0 can express only DNS settings and one address for each IP family, with its
+//! gateway and the routes of the family. If a result has interfaces or routes but no address, these
+//! versions could express only its DNS settings. So [`CniResult::fits`] refuses such a result.
 
 use std::net::IpAddr;
 

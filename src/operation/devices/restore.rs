@@ -52,8 +52,8 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// # Errors
 /// - Code 104 if the plugins cannot attach a device, for example because its interface is in
 ///   another network namespace ([`Hardware::are_at_home`]).
-/// - Code 104 if a device still has the MAC, GUID or VLAN of its previous pod, and nothing replaces
-///   this value ([`again::settle`]).
+/// - Code 104 if a device still has the MAC, GUID or VLAN of its previous pod, and neither the new
+///   pod's request nor the network's definition replaces this value ([`again::settle`]).
 /// - If the kernel does not answer, or if the journal cannot be written.
 pub(in crate::operation) fn baseline(
     context: &Context<'_>,
@@ -92,7 +92,7 @@ pub(in crate::operation) fn restore(
     }
     let is_free = |index: usize| {
         let progress = sandbox.progress.get(index);
-        detached.contains(&index) || progress.is_none_or(|progress| !progress.is_owed())
+        detached.contains(&index) || progress.is_none_or(|progress| !progress.may_be_attached())
     };
     let (key, journal) = (header.key(), &context.host.journal);
     let free = header.attachments.iter().enumerate();
@@ -236,8 +236,9 @@ impl<'a> Restoring<'a> {
                 if set.is_err()
                     && let Some(own) = before.own_guid(*setting)
                 {
-                    // If the driver refuses to clear the GUID, set the VF's own GUID, which belongs
-                    // to no pod.
+                    // The GUID was zero before the ADD, and the driver refuses zero. Set the GUID
+                    // that the VF's interface had before the ADD, so that the VF does not keep the
+                    // pod's GUID. The repair still counts as failed, so return the first error.
                     links.set_virtual_function(pf.index, vf.index, own)?;
                 }
                 return set;

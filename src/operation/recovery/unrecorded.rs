@@ -34,8 +34,8 @@ use crate::operation::pod_facts::PodFacts;
 use crate::operation::{Context, Failure, Note, networks};
 use crate::plan::Attachment;
 
-/// A value of `netns_id`, the identity of a sandbox's network namespace, that no namespace has. A
-/// reconstructed sandbox gets this value if the runtime passes the network namespace of another
+/// Stands in `netns_id` for the identity of the sandbox's network namespace. No namespace has this
+/// identity. A reconstructed sandbox gets it if the runtime passes the network namespace of another
 /// recorded container. A DEL uses a namespace only if `netns_id` is the identity of that namespace.
 /// So the DEL of the reconstructed sandbox leaves the other container's namespace alone.
 const NO_NETNS: &str = "none";

@@ -1,4 +1,4 @@
-//! One process of Jackfield: a call of the runtime, or a worker that a call started.
+//! One simulated process of Jackfield: a call of the runtime, or a worker that a call started.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::rc::Rc;
@@ -45,7 +45,8 @@ pub(super) enum Outcome {
     Killed,
 }
 
-/// Runs one process of Jackfield in the task of the caller.
+/// Runs one simulated process of Jackfield until it ends. `task` is the caller's task, a thread
+/// that the scheduler controls. The process runs on this thread.
 pub(super) fn run(sim: &Arc<Simulation>, task: TaskId, job: &Job) -> Outcome {
     let process = Rc::new(Process::start(sim, task, job));
     sim.say(|| format!("[{}] {job:?}", process.pid));

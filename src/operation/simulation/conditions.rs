@@ -9,8 +9,9 @@ pub(super) struct Conditions {
     pub(super) pods: u32,
     /// The maximum number of pods that exist at a time.
     pub(super) at_once: u32,
-    /// The chance, in percent, that a process continues after a step. Otherwise the scheduler draws
-    /// the next process at random.
+    /// The chance, in percent, that the running process continues after a step. A step is one
+    /// operation of a process, for example on the disk or on a lock. If the process does not
+    /// continue, the scheduler draws the next process at random.
     pub(super) steadiness: u32,
     /// The virtual time that one step takes. The longer a step takes, the more calls overlap.
     pub(super) step: Duration,

@@ -61,8 +61,8 @@ pub(super) fn judge(process: &Process, operation: Operation<'_>) -> Verdict {
     Verdict::Proceed
 }
 
-/// Returns the container whose lock the process is about to release. A process removes the lock
-/// file before it unlocks the file.
+/// Returns the container whose lock the process is about to release. The removal of the lock file
+/// shows this, because a process removes the file before it unlocks the file.
 fn released<'p>(process: &Process, operation: &Operation<'p>) -> Option<&'p str> {
     match *operation {
         Operation::Remove(path) if path.starts_with(process.sim.place.locks()) => {
@@ -90,7 +90,8 @@ impl Process {
     }
 }
 
-/// Describes an operation for a replay.
+/// Describes an operation for the output of a replay, which repeats one world (one run of the
+/// simulation) and prints every step.
 fn words(operation: &Operation<'_>) -> String {
     let last = |path: &Path| {
         let mut parts: Vec<_> = path.iter().rev().take(2).collect();

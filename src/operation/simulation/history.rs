@@ -53,7 +53,7 @@ impl History {
         }
     }
 
-    /// Keeps the versions of files before an operation changes them.
+    /// Keeps the current version of each file that the operation is about to change.
     pub(super) fn keep(&mut self, operation: &Operation<'_>) {
         if !self.is_kept {
             return;
@@ -110,9 +110,10 @@ impl History {
                 0 | 1 => (last.clone(), &versions[..0]),
                 _ => (versions[earlier].clone(), &versions[earlier..]),
             };
-            // For a record: whether `version` is of an earlier ADD than `last`. If so, reverting to
-            // `version` destroys the record of the last ADD. Between two ADDs, Jackfield removes
-            // the record, so the history has `Absent` between their versions.
+            // Whether the file was absent at some time from `version` to `last`. A record is absent
+            // between two ADDs, because Jackfield removes it. So if a record was absent,
+            // `version` is not from the last ADD, and the power loss destroys the record of
+            // that ADD.
             let is_of_earlier = last != Version::Absent && later.contains(&Version::Absent);
             if let Version::Bytes(bytes) = &mut version
                 && choice % 2 == 1

@@ -108,9 +108,11 @@ pub(super) fn at_the_end(sim: &Simulation) {
     let mut world = sim.world();
     let world = &mut *world;
     for (network, container, ifname) in world.leases.keys() {
-        // Without a record, a DEL need only detach the cluster network. With a damaged record, the
-        // DEL also detaches the networks that the pod selects now, if the cluster answers. A lease
-        // on any other network may remain.
+        // If the record is lost (`forgotten`), a DEL need only detach the cluster network. If the
+        // record is damaged, the DEL also asks the cluster which networks the pod selects now, and
+        // detaches them. But the cluster may not answer, or the pod may have selected other
+        // networks at its ADD. In all these cases, leases on networks other than the cluster
+        // network may remain.
         let is_unclear = sim.conditions.cluster_faults > 0 || world.reselected.contains(container);
         let is_lost =
             world.forgotten.contains(container) || world.damaged.contains(container) && is_unclear;

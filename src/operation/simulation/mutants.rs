@@ -73,7 +73,8 @@ impl Mutant {
         Mutant::FreeChanges,
     ];
 
-    /// Changes the conditions of a world so that the broken rule matters.
+    /// Changes the conditions of a world (one run of the simulated machine) so that a break of this
+    /// mutant's rule has consequences.
     pub(super) fn favour(self, conditions: Conditions) -> Conditions {
         let quiet = Conditions {
             disk_faults: 0,
@@ -144,7 +145,7 @@ impl Mutant {
     }
 }
 
-/// The number of bytes that precede the JSON in a line.
+/// The number of bytes that precede the JSON in a line of a record.
 const FRONT: usize = 18;
 
 /// Breaks the mutant's rule if the operation is subject to that rule. Returns [`Verdict::Pretend`]

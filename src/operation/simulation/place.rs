@@ -1,6 +1,7 @@
-//! The directories of a simulated node, on a file system in memory if possible. A runner uses the
-//! same directories for all of its worlds (runs of the simulation), one after another, because
-//! building the sysfs fixture takes longer than most worlds.
+//! The directories of a simulated node, on a file system in memory if possible. A
+//! [`Runner`](super::Runner) runs one world (one run of the simulation) after another. All its
+//! worlds use the same directories, because building the sysfs fixture takes longer than most
+//! worlds.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

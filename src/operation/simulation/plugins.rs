@@ -251,11 +251,14 @@ pub(super) fn answer(work: &Work, world: &World) -> Value {
 
 /// Runs GC: frees the leases of attachments that are not in the list of valid attachments.
 ///
-/// Reports a broken rule if a pod that was attached before the GC began still uses such a lease.
-/// This includes a lease that a change of the pod's networks added after the GC began.
+/// If the ADD of a sandbox succeeded before the GC began, the list must contain every attachment
+/// that the sandbox still uses. This includes an attachment that a change of the pod's networks
+/// added after the GC began. If the list lacks such an attachment, this function keeps the lease,
+/// and records that a rule of the simulation was broken ([`World::breaks`]).
 ///
-/// GC spares the leases of a sandbox whose ADD is running or has succeeded since the GC began. The
-/// simulation may run an ADD during a GC, but a real runtime does not (CNI 1.1.0 §2 GC).
+/// If the ADD of a sandbox is still running, or succeeded after the GC began, this function keeps
+/// the leases of the sandbox. The simulation may run an ADD during a GC, but a real runtime does
+/// not (CNI 1.1.0 §2 GC).
 pub(super) fn collect(work: &Work, world: &mut World) {
     let valid = work.conf["cni.dev/valid-attachments"].as_array();
     let valid: Vec<(&str, &str)> = valid

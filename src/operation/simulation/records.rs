@@ -141,14 +141,14 @@ fn wrong_routes(sim: &Simulation, container: &str, sandbox: &Sandbox) -> Option<
     // remains although its sandbox is detached.
     let links = world.links(&view.netns);
     let pairs = || header.attachments.iter().zip(&sandbox.progress);
-    let mut owed = pairs().filter(|(_, progress)| progress.is_owed());
+    let mut owed = pairs().filter(|(_, progress)| progress.may_be_attached());
     let is_attached = owed.all(|(it, _)| links.iter().any(|link| link.name == it.ifname.as_str()));
     if !is_settled || !is_kept || view.is_disturbed || !is_attached {
         return None;
     }
     let made = netns.links.iter().filter_map(|it| it.route.as_ref());
     let mut wanted = BTreeSet::new();
-    for (attachment, _) in pairs().filter(|(_, progress)| progress.is_owed()) {
+    for (attachment, _) in pairs().filter(|(_, progress)| progress.may_be_attached()) {
         if let Some(gateways) = &attachment.default_route {
             let ifname = attachment.ifname.to_string();
             wanted.insert((ifname, gateways.first().copied()));

@@ -1,8 +1,11 @@
-//! Runs simulated processes on threads, one at a time, in an order that depends only on the seed.
+//! Runs the tasks of a simulation, one at a time, in an order that depends only on the seed.
 //!
-//! The baton is the permission to run. Only one thread has the baton at a time. At each step, this
-//! thread lets the scheduler choose the next process. Time is virtual: it passes a little with each
-//! step. If every process sleeps, the time jumps to the moment at which the first of them wakes.
+//! A task is an activity with its own thread, such as the lives of some pods. Many tasks run
+//! simulated processes of Jackfield, one process after another.
+//!
+//! The baton is the permission to run. Only one task has the baton at a time. At each step, this
+//! task lets the scheduler choose the next task. Time is virtual: it passes a little with each
+//! step. If every task sleeps, the time jumps to the moment at which the first of them wakes.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -13,7 +16,7 @@ use super::baton::Baton;
 use super::conditions::Conditions;
 use super::pool::Pool;
 
-/// The number of a task. A task is a process or another activity of the simulation.
+/// The number of a task.
 pub(super) type TaskId = usize;
 
 pub(super) struct Scheduler {
@@ -32,7 +35,8 @@ struct State {
     /// `first_wake` drops such entries.
     sleeping: BinaryHeap<Reverse<(Duration, u64, TaskId)>>,
     sleeps: u64,
-    /// The tasks that must end before any other task runs.
+    /// The killed tasks that have not run since. They run before all other tasks, so that their
+    /// processes end at once.
     dying: Vec<TaskId>,
     alive: usize,
     /// The chance, in percent, that the scheduler lets the running task continue after a step.
@@ -236,7 +240,8 @@ impl Scheduler {
         own.wait();
     }
 
-    /// Marks tasks as killed, and lets them end before any other task runs.
+    /// Marks tasks as killed, and lets them run before all other tasks. A marked task ends the
+    /// process that it runs.
     pub(super) fn kill(&self, tasks: &[TaskId]) {
         let mut state = self.state.lock().unwrap();
         for &id in tasks {
@@ -251,8 +256,9 @@ impl Scheduler {
         self.state.lock().unwrap().tasks[id].is_killed
     }
 
-    /// Lets a task continue after its process was killed, because the task also simulates the
-    /// caller of the process.
+    /// Removes the mark of [`kill`](Self::kill) after the task has ended its process. The task
+    /// itself continues, because it also simulates the program that started the process, such as
+    /// the container runtime.
     pub(super) fn revive(&self, id: TaskId) {
         self.state.lock().unwrap().tasks[id].is_killed = false;
     }

@@ -12,7 +12,8 @@ use super::simulated::Simulation;
 use super::world::{SandboxView, SimulatedPod, World};
 use crate::cni::Verb;
 
-/// The maximum number of DELs of a sandbox that may fail after the faults have ended.
+/// The simulation causes faults only for a limited time ([`TROUBLED`]). After that time, at most
+/// this many DELs of a sandbox may fail.
 const MOST_DELS: u32 = 8;
 /// CNI's code for `try again later`.
 pub(super) const AGAIN: u32 = 11;
@@ -219,9 +220,9 @@ impl Life<'_> {
         }
     }
 
-    /// Calls DEL until it succeeds, as containerd does, and removes the network namespace. In a
-    /// world with `runtime_gives_up`, stops after two failures. Failures with code 11 and killed
-    /// calls do not count.
+    /// Calls DEL until it succeeds, as containerd does, and removes the network namespace. If
+    /// `runtime_gives_up` is set, stops after two failures. Failures with code 11 and killed calls
+    /// do not count.
     fn delete_sandbox(&self, container: &str) {
         let netns = self.world(|world| world.sandboxes[container].netns.clone());
         self.view(container, |view| view.attached_since = None);
@@ -269,5 +270,5 @@ impl Life<'_> {
     }
 }
 
-/// The time for which faults occur.
+/// The virtual time after which the simulation causes no more faults.
 pub(super) const TROUBLED: Duration = Duration::from_secs(90);

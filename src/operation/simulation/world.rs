@@ -52,7 +52,8 @@ pub(super) struct World {
     pub(super) is_listing: bool,
     /// Whether the disk refuses all changes now.
     pub(super) disk_refuses: bool,
-    /// Whether the faults have ended.
+    /// Whether the simulation no longer injects faults: it kills no process that starts from now
+    /// on, and no operation of the disk, the delegates or the cluster fails.
     pub(super) is_calm: bool,
     pub(super) lives: usize,
     pub(super) next_number: u32,

@@ -200,10 +200,10 @@ impl Findings<'_> {
         self.diagnosis.count(check) > 0
     }
 
-    /// Notes the devices and addresses that only this sandbox may have, and the sandbox's pod. An
-    /// ADD of another pod fails if it needs one of these devices or addresses. If the two pods are
-    /// in different namespaces, the error of that ADD does not name this sandbox's pod. This list
-    /// does.
+    /// Adds the devices and addresses that only this sandbox may have, and the sandbox's pod, to
+    /// [`Diagnosis::exclusive_uses`]. An ADD of another pod fails if it needs one of these devices
+    /// or addresses. If the two pods are in different namespaces, the error of that ADD does not
+    /// name this sandbox's pod. The administrator finds the pod in `exclusive_uses`.
     pub(super) fn add_uses(&mut self, sandbox: &Sandbox) {
         let header = &sandbox.header;
         for attachment in &header.attachments {

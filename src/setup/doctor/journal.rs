@@ -169,7 +169,7 @@ fn missing_interfaces(
         }
     };
     let attachments = sandbox.header.attachments.iter().zip(&sandbox.progress);
-    for (attachment, progress) in attachments.filter(|(_, progress)| progress.is_owed()) {
+    for (attachment, progress) in attachments.filter(|(_, progress)| progress.may_be_attached()) {
         let interfaces = progress.result.iter().flat_map(|result| &result.interfaces);
         let in_pod = interfaces.filter(|it| it.sandbox.is_some() && it.socket_path.is_none());
         for interface in in_pod {

@@ -103,7 +103,7 @@ pub enum Mismatch {
         /// The reason.
         reason: HiddenFunction,
     },
-    /// The hardware address differs.
+    /// The interface has a different hardware address than expected.
     #[error(
         "its hardware address is {}, but {expected} was {origin}; make a plugin of the chain set it",
         show(.found)
@@ -111,7 +111,8 @@ pub enum Mismatch {
     HardwareAddress {
         /// The expected address.
         expected: RequestedMac,
-        /// The source of the expected address.
+        /// The source of the expected address. The message shows it as `requested` or
+        /// `returned by the delegate`.
         origin: Source,
         /// The kernel's octets.
         found: Vec<u8>,
@@ -179,7 +180,7 @@ pub enum Mismatch {
     Address {
         /// The expected address.
         expected: RequestedIp,
-        /// The source of the expected address.
+        /// The source of the expected address, as in [`HardwareAddress`](Self::HardwareAddress).
         origin: Source,
         /// The addresses of the interface.
         found: Vec<IpNet>,

@@ -1,4 +1,4 @@
-//! The contents of the picture, without a layout.
+//! The contents of the picture that `jackfield devices -o svg` prints, without the layout.
 
 use device_info::{Function, Inventory, PhysicalFunction, SubfunctionEntry};
 

@@ -77,9 +77,9 @@ impl Hardware<'_> {
     /// - The interface is in the host's namespace: accepts the VF.
     /// - The interface is in another namespace: refuses the VF.
     /// - No namespace contains the interface: the kernel may still be moving the interface back
-    ///   from a deleted namespace. An SR-IOV plugin needs the interface, so for this plugin the
-    ///   function waits up to [`COMES_HOME_WITHIN`] and then refuses the VF. Other plugins may
-    ///   attach a VF without an interface.
+    ///   from a deleted namespace. An SR-IOV plugin needs the interface. So if the attachment has
+    ///   an SR-IOV plugin, waits for the interface up to [`COMES_HOME_WITHIN`] and then refuses the
+    ///   VF. Other plugins may attach a VF without an interface.
     ///
     /// Accepts a VF with a vDPA device, because such a VF needs no interface.
     fn is_at_home(&self, attachment: &Attachment, state: &DeviceState) -> Result<(), Reason> {

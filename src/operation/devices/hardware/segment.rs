@@ -5,14 +5,14 @@ use std::fs;
 use device_info::{Device, PciAddress};
 
 use super::Hardware;
-use crate::plan::{Attachment, Segment, Uplink};
+use crate::plan::{AttachPoint, Attachment, Segment};
 
 /// The file with the IPv4 routes of this network namespace. The first line has headings. Each
 /// further line is a route, and begins with the name of the route's interface.
 const ROUTES: &str = "/proc/self/net/route";
 
 impl Hardware<'_> {
-    /// Returns the segment of `attachment`. It depends on the [`Uplink`], which is what the plugins
+    /// Returns the segment of `attachment`. It depends on the [`AttachPoint`], which is what the plugins
     /// connect the pod to: a bridge, interface or device of the node, or an interface of an earlier
     /// attachment in the pod. So `earlier` contains the preceding attachments of the same pod.
     ///
@@ -24,21 +24,21 @@ impl Hardware<'_> {
         earlier: &[&Attachment],
     ) -> Segment {
         let own = || Segment::network(&attachment.label);
-        match Uplink::of(attachment) {
-            Uplink::Bridge { name, vlan } => Segment::bridge(name.as_str(), vlan),
-            Uplink::Interface { name, vlan } => {
+        match AttachPoint::of(attachment) {
+            AttachPoint::Bridge { name, vlan } => Segment::bridge(name.as_str(), vlan),
+            AttachPoint::Interface { name, vlan } => {
                 let name = name.map_or_else(default_route, |name| Some(name.to_string()));
                 name.map_or_else(own, |name| self.of_interface(&name).in_vlan(vlan))
             }
-            Uplink::InPod { name, vlan } => {
+            AttachPoint::InPod { name, vlan } => {
                 let place = earlier.iter().position(|other| other.ifname == name);
                 place.map_or_else(own, |place| {
                     let below = self.segment(earlier[place], &earlier[..place]);
                     below.in_vlan(vlan)
                 })
             }
-            Uplink::Device(id) => self.of_device(&id),
-            Uplink::Unknown => own(),
+            AttachPoint::Device(id) => self.of_device(&id),
+            AttachPoint::Unknown => own(),
         }
     }
 

@@ -215,13 +215,15 @@ fn names(directory: &Path) -> Vec<String> {
         .collect()
 }
 
-/// Whether a plugin may take a device that [`Hardware::carried_by`] would not find for this value.
-/// That method compares the value with the names of devices, character by character. But plugins
-/// append the value to a sysfs directory or use it as a glob pattern. The result is therefore true
-/// for `..`, for glob characters, for NUL (which ends a path in C), and for every path that is not
-/// below `/sys/` or `/dev/`. For example, a plugin that appends `./x`, `/x` or `x/` to a sysfs
-/// directory finds the device `x`, although none of these values equals the name `x`. A plugin that
-/// appends `x/physfn` finds the physical function of `x`.
+/// Whether a plugin could find a device by this value although [`Hardware::carried_by`] does not
+/// find it. `carried_by` compares the value with the names of devices, character by character. But
+/// a plugin can append the value to a sysfs directory, or use it as a glob pattern. For example, a
+/// plugin that appends `./x`, `/x` or `x/` to a sysfs directory finds the device `x`, although none
+/// of these values equals the name `x`. A plugin that appends `x/physfn` finds the physical
+/// function of `x`.
+///
+/// The result is true for `..`, for glob characters, for NUL (which ends a path in C), and for
+/// every path that is not below `/sys/` or `/dev/`.
 fn is_pattern(value: &str) -> bool {
     let is_whole = ["/sys/", "/dev/"].iter().any(|dir| value.starts_with(dir));
     value.contains('/') && !is_whole

@@ -17,7 +17,8 @@
 //! - set the administrator's address to the wanted address, and toggle the interface. The toggle
 //!   makes igb renew its copy, and set the interface's address to that copy.
 //!
-//! The next round of repairs restores the administrator's address.
+//! The last two workarounds change the administrator's address. After the repairs, the caller
+//! compares the device with its earlier state again, and then restores the administrator's address.
 
 use device_info::MacAddr;
 

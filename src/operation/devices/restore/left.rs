@@ -25,9 +25,10 @@ pub(super) struct Left<'a> {
     /// now have another driver. Each entry consists of the device and a line for the user.
     wrong: Vec<(&'a DeviceState, String)>,
     /// Network identities (MAC, GUID or VLAN) that a device still has from the pod that used it
-    /// last. The ADD or change that attaches the device next reads this list, and a DEL ignores it.
-    /// Each entry consists of the device, the identity, and a line that says why Jackfield could
-    /// not remove the identity.
+    /// last. Each entry consists of the device, the identity, and a line that says why Jackfield
+    /// could not remove the identity. Before an ADD or a change of a running pod attaches a
+    /// device, Jackfield repairs the device again, and refuses it if nothing replaces an identity
+    /// in this list. A DEL ignores the list.
     pub(super) identities: Vec<(&'a DeviceState, PodIdentity, String)>,
 }
 
