@@ -9,8 +9,8 @@
 //!
 //! This module does no I/O. The caller reads the device, makes the repairs and compares again. The
 //! comparison covers a setting of a VF only if the kernel reports the setting both before and
-//! after. Without both values, Jackfield cannot tell whether the setting has changed. A device that
-//! was recreated at the same address counts as a different device.
+//! after. If either value is missing, Jackfield cannot tell whether the setting has changed. A
+//! device that was recreated at the same address counts as a different device.
 
 use std::fmt;
 

@@ -59,11 +59,11 @@ enum Command {
     Detach(SandboxArgs),
     /// Check that every attachment of a pod is unchanged (CHECK)
     Check(SandboxArgs),
-    /// Detach every recorded sandbox that --keep does not name, and let the plugins of every network clean up (GC)
+    /// Detach every recorded sandbox except those in --keep, and let the plugins of every network clean up (GC)
     Gc {
         #[command(flatten)]
         node: NodeArgs,
-        /// An attachment to keep; gc detaches all others
+        /// A sandbox to keep; gc detaches all other recorded sandboxes
         #[arg(long, value_name = "CONTAINER_ID:IFNAME", num_args = 1.., value_parser = node::kept_attachment)]
         keep: Vec<ValidAttachment>,
     },
@@ -79,7 +79,7 @@ enum Command {
     Install(install::InstallArgs),
     /// Remove jackfield from this node, and restore the files that install replaced
     Uninstall(install::UninstallArgs),
-    /// Check this node, and name a remedy for each finding; correct nothing
+    /// Check this node, and name a remedy for each finding without applying it
     Doctor(doctor::DoctorArgs),
     /// Show this node's network hardware (PFs, VFs, representors, vDPA, RDMA) and the pods that use it
     Devices(devices::DevicesArgs),

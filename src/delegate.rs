@@ -9,9 +9,9 @@
 //! call a delegate. §4 requires Jackfield to pass on the delegate's standard error.
 //!
 //! A delegate inherits Jackfield's descriptors, except those with the flag close-on-exec. One of
-//! the inherited descriptors holds the lock of the sandbox, so the sandbox stays locked while any
-//! delegate runs. The delegate's standard streams are pipes, so that the delegate does not keep the
-//! streams of the container runtime open.
+//! the inherited descriptors holds the container's lock, so the lock stays held while any delegate
+//! runs. The delegate's standard streams are pipes, so that the delegate does not keep the streams
+//! of the container runtime open.
 
 mod answer;
 mod binaries;

@@ -11,8 +11,8 @@
 //! sandboxes/<container>@<ifname>    header with the intended attachments, then steps
 //! owed/<container>@<ifname>         a failed detachment, and when its retry is due
 //! quarantine/…                      damaged records
-//! adopted/<container>@<ifname>      a sandbox that a DEL has copied from Multus' cache to a record
-//! exclusive/<kind>-<address>[@…]    the sandbox that holds a device, a MAC or a GUID
+//! adopted/<container>@<ifname>      marks a sandbox that a DEL has recorded from Multus' cache
+//! exclusive/<kind>-<address>[@…]    a link to the record that has this device, MAC or GUID
 //! unrestored/<address>              a device that could not be restored
 //! changes/<container>@<ifname>      a failed change of networks, and when its retry is due
 //! publish/…                         statuses and events that the API server does not have yet
@@ -119,8 +119,8 @@ impl Journal {
         self.replace_record(&key, encoded.map(|()| bytes))
     }
 
-    /// Reads the record of `key`. If the caller does not hold the lock of the sandbox, another
-    /// process may change the record meanwhile.
+    /// Reads the record of `key`. If the caller does not hold the container's lock, another process
+    /// may change the record meanwhile.
     ///
     /// Moves a damaged record to quarantine and returns [`Lookup::Damaged`].
     ///
@@ -144,7 +144,7 @@ impl Journal {
     }
 
     /// Returns the header of the record of `key`. `None` if there is no record that can be read.
-    /// Does not need the lock of the sandbox.
+    /// Does not need the container's lock.
     pub fn header(&self, key: &Key) -> Option<Header> {
         let sandbox = Sandbox::read(&self.path(key)).ok()?;
         (sandbox.header.key() == *key).then_some(sandbox.header)
@@ -160,7 +160,7 @@ impl Journal {
     }
 
     /// Writes the whole record of a sandbox atomically, and replaces its previous record, if any.
-    /// Returns the record, open for further steps. The caller holds the lock of the sandbox.
+    /// Returns the record, open for further steps. The caller holds the container's lock.
     ///
     /// # Errors
     /// Code 109 if the new record cannot be written. The previous record then stays.
@@ -206,7 +206,7 @@ impl Journal {
 
     /// Removes the markers (the files in `owed/` and `changes/`) of sandboxes that have no record.
     /// Also removes the temporary files that killed processes left for such sandboxes. `locks` is
-    /// the directory of the locks. Skips the files of a sandbox whose lock is taken.
+    /// the directory of the locks. Skips the files of a sandbox if the container's lock is taken.
     pub fn sweep_markers(&self, locks: &Path) {
         for folder in ["owed", failed_change::FOLDER] {
             for marker in entries(&self.dir.join(folder)).unwrap_or_default() {

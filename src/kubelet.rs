@@ -41,8 +41,9 @@ pub fn ask(socket: &Path, namespace: &str, name: &str, resources: &[&str]) -> Po
     }
 }
 
-/// Parses `frame` as an answer to each method. Returns the pod of `Get` and the first pod of
-/// `List`. For [`crate::fuzzing`].
+/// Parses `frame` as an answer to `Get`, as an answer to `List`, and as an answer to
+/// `GetAllocatableResources`. Returns the pod of the answer to `Get`, and the first pod of the
+/// answer to `List`. For [`crate::fuzzing`].
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) fn answered(frame: &[u8]) -> [Result<PodDevices, String>; 2] {
     use message::{AllocatableResponse, GetResponse, ListResponse};

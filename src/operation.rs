@@ -95,7 +95,7 @@ pub struct Host<'a> {
     pub start_worker: &'a StartWorker,
     /// The records of the attached sandboxes.
     pub journal: Journal,
-    /// The directory with the lock files of the sandboxes.
+    /// The directory of the containers' lock files.
     pub lock_dir: PathBuf,
     /// The program of this process, which must never run as a delegate.
     pub ours: Ours,

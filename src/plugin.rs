@@ -22,7 +22,7 @@ use crate::operation::{self, Context, Failure, Host, Stopwatch, Timed};
 use crate::request::log::{Level, Log};
 use crate::request::{self, Call, NodeConfig, Request, RequestError, Source, read_stdin};
 
-/// The directory of the sandbox locks.
+/// The directory of the containers' locks.
 const LOCK_DIR: &str = "/run/jackfield/locks";
 /// Whether the verb succeeded. [`write_answer`] sets this before it writes the answer to the
 /// runtime.

@@ -20,9 +20,9 @@ const FORMAT: u32 = 1;
 /// this crate reads, except the values that identify the machine.
 ///
 /// A capture has substitutes for MACs, GUIDs, GIDs and switch IDs, and for a MAC or GUID in a name,
-/// such as the interface name `enx001122334455`. The same value always has the same substitute, so
-/// that equal values stay equal. Other names do not change, even names that a person chose, such as
-/// those of vDPA devices.
+/// such as the interface name `enx001122334455`. In one capture, the same value always has the same
+/// substitute, so that equal values stay equal. Other names do not change, even names that a person
+/// chose, such as those of vDPA devices.
 ///
 /// [`Capture::build`] writes the capture to a directory, and returns a [`Sysfs`](crate::Sysfs) that
 /// reads this directory. A test can read the directory in place of the original machine.
@@ -122,7 +122,8 @@ impl Capture {
     }
 
     /// Drops every directory that contains another node, because that node's path implies the
-    /// directory. Equal machines then have equal captures.
+    /// directory. So a fixture that omits such a directory still has the same paths as a capture
+    /// of the same machine.
     pub(crate) fn without_obvious_directories(mut self) -> Self {
         let obvious: Vec<String> = self
             .sysfs

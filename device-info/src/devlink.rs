@@ -201,10 +201,10 @@ fn means_none(errno: Errno) -> bool {
     )
 }
 
-/// Why devlink gave no answer.
+/// Why a request to devlink failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DevlinkError {
-    /// The kernel has no devlink, or this network namespace does not show it.
+    /// This kernel has no devlink.
     #[error("this kernel has no devlink; representors are looked up in sysfs")]
     Absent,
     /// The socket failed.

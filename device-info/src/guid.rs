@@ -51,7 +51,7 @@ impl Guid {
     ///
     /// # Errors
     ///
-    /// [`GuidError`] if the text has none of the forms.
+    /// [`GuidError`] if the text has none of the forms that [`Guid`] reads.
     pub fn parse_observed(text: &str) -> Result<Self, GuidError> {
         parse_forms(text).map(Self).ok_or_else(|| form_error(text))
     }
@@ -116,7 +116,7 @@ fn form_error(text: &str) -> GuidError {
 /// Why a text is not a GUID that a port can have.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GuidError {
-    /// The text has none of the forms.
+    /// The text has none of the forms that [`Guid`] reads.
     #[error("{0} is not a GUID; write eight octets with colons, such as 02:00:00:00:00:00:00:3e")]
     Form(Quoted),
     /// The text is an IPoIB address of twenty octets, which contains a GUID.

@@ -101,7 +101,7 @@ pub struct VdpaInfo {
 /// A vhost-user socket (`DEVINFO 1.1.0 §3.1.5`).
 #[derive(Clone, Debug, PartialEq)]
 pub struct VhostUserInfo {
-    /// The side that creates the socket.
+    /// The role of the container's application.
     pub mode: VhostUserMode,
     /// The path of the socket.
     pub path: AbsolutePath,
@@ -112,7 +112,7 @@ pub struct VhostUserInfo {
 /// A memif socket (`DEVINFO 1.1.0 §3.1.6`).
 #[derive(Clone, Debug, PartialEq)]
 pub struct MemifInfo {
-    /// The side that creates the socket.
+    /// The role of the container's application.
     pub role: MemifRole,
     /// The path of the socket.
     pub path: AbsolutePath,
@@ -150,21 +150,23 @@ macro_rules! words {
 }
 
 words! {
-    /// The side that creates a vhost-user socket (`DEVINFO 1.1.0 §3.1.5.1`).
+    /// The role of the container's application on a vhost-user socket (`DEVINFO 1.1.0 §3.1.5.1`).
     VhostUserMode {
-        /// The host creates the socket, so the socket must exist after the attachment.
+        /// The application uses a socket that the host creates, so the socket must exist after the
+        /// attachment.
         Client = "client",
-        /// The application in the container creates the socket later.
+        /// The application creates the socket after the attachment.
         Server = "server",
     }
 }
 
 words! {
-    /// The side that creates a memif socket (`DEVINFO 1.1.0 §3.1.6.1`).
+    /// The role of the container's application on a memif socket (`DEVINFO 1.1.0 §3.1.6.1`).
     MemifRole {
-        /// The application in the container creates the socket later.
+        /// The application creates the socket after the attachment.
         Master = "master",
-        /// The host creates the socket, so the socket must exist after the attachment.
+        /// The application uses a socket that the host creates, so the socket must exist after the
+        /// attachment.
         Slave = "slave",
     }
 }

@@ -64,9 +64,9 @@ pub struct Function {
     pub numa_node: Option<u32>,
     /// The function's interface.
     pub netdev: Option<String>,
-    /// Its RDMA devices.
+    /// The function's RDMA devices.
     pub rdma: Vec<String>,
-    /// Its vDPA devices.
+    /// The function's vDPA devices.
     pub vdpa: Vec<String>,
     /// The VFIO device, if the function is on a VFIO driver.
     pub vfio: Option<Vfio>,
@@ -109,7 +109,7 @@ pub struct SubfunctionEntry {
     pub parent: Option<PciAddress>,
     /// The subfunction's interface.
     pub netdev: Option<String>,
-    /// Its RDMA devices.
+    /// The subfunction's RDMA devices.
     pub rdma: Vec<String>,
     /// The subfunction's representor.
     pub representor: Option<String>,
@@ -120,7 +120,7 @@ pub struct SubfunctionEntry {
 pub struct VdpaEntry {
     /// The name on the vDPA bus.
     pub name: String,
-    /// The driver, which shows whether a program or this kernel uses the device.
+    /// The driver: `vhost` if a program uses the device, `virtio` if this kernel uses the device.
     pub driver: Option<VdpaDriver>,
     /// The path at which the device is opened.
     pub path: Option<String>,

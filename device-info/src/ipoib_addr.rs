@@ -7,8 +7,9 @@ use crate::guid::Guid;
 use crate::octets::{self, serde_as_text};
 use crate::quoted::Quoted;
 
-/// The link-layer address of an IPoIB interface: twenty octets of flags (1), queue pair number (3)
-/// and GID (16). A GID is a subnet prefix (8) and the **port** GUID (8).
+/// The link-layer address of an IPoIB interface. This address has 20 octets: 1 octet for flags, 3
+/// octets for the queue pair number, and 16 octets for the GID. The GID consists of a subnet prefix
+/// (8 octets) and the **port** GUID (8 octets).
 ///
 /// The address does not identify the interface, because the queue pair number changes with every
 /// restart of the interface. Compare [`IpoibAddr::port_guid`], or use [`IpoibAddr::is_same_port`].

@@ -153,10 +153,13 @@ impl fmt::Display for PhysPortName {
     }
 }
 
-/// A text that has none of the forms of [`PhysPortName`]. A driver's own scheme (`sw1p1`) does not
-/// identify a function.
+/// A text that has none of the forms of [`PhysPortName`]. For example, some drivers use their own
+/// scheme (`sw1p1`), which does not identify a function.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0} is not a port name that identifies a function, such as pf0vf3; use devlink's ports")]
+#[error(
+    "port name {0}: it has none of the forms p0, p0s1, pf0, pf0vf3 and pf0sf5; find the port in \
+     the output of `devlink port show`"
+)]
 pub struct PhysPortNameError(Quoted);
 
 #[cfg(test)]

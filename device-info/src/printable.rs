@@ -8,11 +8,11 @@ const CUT: &str = "…";
 
 /// Returns `text` as one line of at most `most` bytes. `most` must be 16 or more.
 ///
-/// Characters that act on a terminal, end a line, or hide or reorder other text become visible
-/// escapes: `\n`, `\u{1b}`, `\u{202e}`. These are controls (C0, DEL, C1), format characters
-/// (bidirectional overrides, zero width), line and paragraph separators, combining marks, and
-/// characters without a glyph. In a long text, `…` replaces the middle and not the end, because the
-/// end of an error message says how to correct the error.
+/// Visible escapes such as `\n`, `\u{1b}` and `\u{202e}` replace controls (C0, DEL, C1), format
+/// characters (bidirectional overrides, zero width), line and paragraph separators, combining
+/// marks, and characters without a glyph. Without escapes, these characters could act on a
+/// terminal, end a line, hide text or reorder text. In a long text, `…` replaces the middle and not
+/// the end, because the end of an error message says how to correct the error.
 ///
 /// Printable text stays unchanged, including backslashes. So escaping a text twice has the same
 /// result as escaping it once.
@@ -32,9 +32,9 @@ pub fn printable(text: &str, most: usize) -> Cow<'_, str> {
     cut(Cow::Owned(out), most)
 }
 
-/// Escapes the same characters as [`printable`] in a JSON document. Uses JSON's own escapes, so
-/// that a parser reads the same values. Line feeds stay, because in JSON they occur only outside
-/// strings.
+/// Escapes a JSON document. The escaped characters are those of [`printable`], except line feeds.
+/// Line feeds stay, because in JSON they occur only outside strings. Uses JSON's own escapes, so
+/// that a parser reads the same values.
 #[must_use]
 pub fn printable_json(document: &str) -> Cow<'_, str> {
     let is_fine = |letter| is_plain(letter) || letter == '\n';

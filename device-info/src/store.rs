@@ -16,10 +16,12 @@ mod name;
 ///
 /// A user who can write to these directories could create a link there and so make root read any
 /// file. The crate therefore opens each file beneath its directory without following links. It
-/// accepts only a regular file of root or of the current user, with at most 64 KiB.
-/// [`DeviceInfoDir::read_dp`] compares the content with the requested device, because device `c` of
-/// resource `a/b` and device `b-c` of resource `a` have the same file name. A written file appears
-/// whole or not at all.
+/// accepts only a regular file of root or of the current user, with at most 64 KiB. A written file
+/// appears whole or not at all.
+///
+/// Two devices may have the same file name: device `c` of resource `a/b` and device `b-c` of
+/// resource `a` both have `a-b-c-device.json`. So [`DeviceInfoDir::read_dp`] compares the content
+/// of the file with the requested device.
 ///
 /// ```
 /// use device_info::{CniFileName, DeviceInfo, DeviceInfoDir};
@@ -142,7 +144,7 @@ impl DeviceInfoDir {
         self.write(CNI, name.as_str(), info)
     }
 
-    /// Removes an attachment's file, if it exists (`DEVINFO 1.1.0 §4.2.1`: when DELETE is called).
+    /// Removes an attachment's file, if it exists (`DEVINFO 1.1.0 §4.2.1`).
     ///
     /// # Errors
     ///

@@ -95,9 +95,10 @@ impl PciFunction {
     /// Returns the representor of this virtual function in the switch of its physical function.
     ///
     /// Uses the ports of `switch` if there are any. Otherwise searches the interfaces in sysfs. The
-    /// representor has the same `phys_switch_id` as the physical function's interface, and its
-    /// `phys_port_name` contains the numbers of both functions. Returns `None` if `switch` is in
-    /// legacy mode, if no interface matches, or if more than one matches.
+    /// representor has the same `phys_switch_id` as the physical function's interface. The
+    /// representor's `phys_port_name` contains the numbers of the physical and of the virtual
+    /// function. Returns `None` if `switch` is in legacy mode, if no interface matches, or if more
+    /// than one matches.
     #[must_use]
     pub fn representor(&self, switch: Option<&Switch>) -> Option<String> {
         let of = FunctionNumber::Vf(self.vf_index()?);
@@ -196,8 +197,8 @@ impl PortTable {
     }
 }
 
-/// Returns the interface of the physical port, which is not a representor. Returns `None` if there
-/// is no such interface, or more than one.
+/// Returns the interface that is not a representor: the interface of the physical port. Returns
+/// `None` if there is no such interface, or more than one.
 fn uplink(netdevs: &[PortNetdev]) -> Option<&PortNetdev> {
     let mut physical = netdevs
         .iter()

@@ -23,10 +23,10 @@ const MAX_REMARKS: usize = 256;
 /// The path of the mount is a parameter, because a container may mount the host's sysfs at a
 /// different path, and a test uses an ordinary directory. A clone refers to the same sysfs.
 ///
-/// Readers return `Option`. `None` means "missing or not known". Which values are missing depends
-/// on the hardware, the driver and the namespaces. If an attribute exists but cannot be used
-/// (`EIO`, more than 4 KiB, invalid text), the reader also adds a remark with path, value and
-/// remedy. Get the remarks with [`Sysfs::take_remarks`].
+/// Methods that read a value return an `Option`. `None` means "missing or not known". Which values
+/// are missing depends on the hardware, the driver and the namespaces. If an attribute exists but
+/// cannot be used (`EIO`, more than 4 KiB, invalid text), the method also adds a remark with path,
+/// value and remedy. Get the remarks with [`Sysfs::take_remarks`].
 ///
 /// ```
 /// use device_info::Sysfs;

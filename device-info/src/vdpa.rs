@@ -99,7 +99,8 @@ impl VdpaDevice {
         self.0.pci_ancestor().map(|(address, _)| address)
     }
 
-    /// Returns the virtio device that `virtio_vdpa` created for this device: `virtio3`.
+    /// Returns the name of the virtio device that `virtio_vdpa` created for this vDPA device. An
+    /// example is `virtio3`.
     ///
     /// For a software device, the virtio device is in this device's directory. For a device of a
     /// PCI function, the virtio device is in the function's directory. Returns `None` if the

@@ -89,7 +89,7 @@ impl AttachedSandboxes {
             if self.attached.borrow().len() >= MOST {
                 warn!(
                     "more than {MOST} sandboxes are attached on this node, but the agent checks \
-                     the annotations of only {MOST}; run jackfield reconcile for the others"
+                     the annotations of only {MOST}; run `jackfield reconcile` for the others"
                 );
                 break;
             }

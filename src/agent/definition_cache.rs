@@ -1,11 +1,11 @@
 //! The cache of the definitions that pods of this node select. The cache has a memory budget.
 //!
-//! The agent reads a definition when a new pod selects it, or when a question of the plugin needs a
-//! definition that the cache does not have. The cache drops a definition when the watch reports a
-//! change of the definition, when the watch is lost, or when the budget is exhausted. The agent
-//! watches only the metadata of definitions. The watch begins at the current resource version,
-//! without a list of the definitions. So the cost of the watch does not depend on the number of
-//! definitions.
+//! The agent reads a definition from the API server when a new pod selects the definition, or when
+//! the plugin needs a definition that the cache does not have. The cache drops a definition when
+//! the watch reports a change of the definition, when the watch is lost, or when the budget is
+//! exhausted. The agent watches only the metadata of definitions. The watch begins at the current
+//! resource version, without a list of the definitions. So the cost of the watch does not depend on
+//! the number of definitions.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -87,7 +87,8 @@ impl DefinitionCache {
         Some(entry.known.clone())
     }
 
-    /// Whether the definition is in the cache or a read of it is pending.
+    /// Returns true if the definition is in the cache, and also while a read of the definition is
+    /// pending.
     pub(super) fn has(&self, object: &ObjectRef) -> bool {
         self.entries.borrow().contains_key(object) || self.readings.borrow().contains_key(object)
     }
@@ -103,14 +104,14 @@ impl DefinitionCache {
         self.heard.get().is_some()
     }
 
-    /// Returns when the agent last heard about definitions from the API server. The start of a watch
-    /// counts too.
+    /// Returns when the agent last heard about definitions from the API server. The start of a
+    /// watch counts too.
     pub(super) fn heard(&self) -> Option<Instant> {
         self.heard.get()
     }
 
-    /// Returns the pending read of a definition. If there is none, adds a pending read. Questions
-    /// that need the definition at the same time share the read.
+    /// Returns the pending read of a definition. If there is none, adds a pending read. Tasks that
+    /// need the definition at the same time share the read.
     pub(super) fn reading(&self, object: &ObjectRef) -> Reading {
         let mut readings = self.readings.borrow_mut();
         Rc::clone(readings.entry(object.clone()).or_default())
@@ -145,8 +146,9 @@ impl DefinitionCache {
     }
 
     /// Drops a pending read of a definition, because the watch reported that the definition changed
-    /// or was deleted. Also drops the definition, unless it already has the reported `version`: the
-    /// agent may read a changed definition before the watch reports the change.
+    /// or was deleted. Also drops the cached definition if its version differs from the reported
+    /// `version`. The versions are equal if the agent read the changed definition before the watch
+    /// reported the change.
     fn changed(&self, object: &ObjectRef, version: &str) {
         self.readings.borrow_mut().remove(object);
         let has_version = |entry: &Entry| entry.version == version;
@@ -284,7 +286,7 @@ mod tests {
         let reading = kept.reading(&object("x"));
         assert!(
             Rc::ptr_eq(&reading, &kept.reading(&object("x"))),
-            "both questions share one read"
+            "both tasks share one read"
         );
         kept.changed(&object("x"), "6");
         reading.set(Ok((whole("x", 9), "5".into()))).unwrap();

@@ -25,8 +25,8 @@ pub(super) struct DeviceUsage {
 }
 
 impl DeviceUsage {
-    /// Returns the numbers for the metrics page. If they are out of date, `run` reads new numbers
-    /// for the next page.
+    /// Returns the numbers for the metrics page. If the numbers are out of date, `run` then reads
+    /// new numbers for the next request of the page.
     pub(super) fn show(&self) -> Ref<'_, Vec<Usage>> {
         self.shown.notify_one();
         self.known.borrow()
@@ -38,8 +38,8 @@ impl DeviceUsage {
     }
 
     /// Reads the numbers in a loop and never returns. After each read, waits until the numbers are
-    /// out of date, and then until the next metrics page. If kubelet does not answer, waits only
-    /// for [`PAUSE`] and for the next metrics page.
+    /// out of date, then until a client requests the metrics page. If kubelet does not answer,
+    /// waits for [`PAUSE`], then until a client requests the metrics page.
     pub(super) async fn run(self: Rc<Self>, knowledge: Rc<Knowledge>) {
         loop {
             let devices = knowledge.devices().await;

@@ -97,7 +97,7 @@ impl Metrics {
             unrestored: add(
                 ours,
                 "unrestored_devices",
-                "One series with the value 1 for each device that Jackfield could not restore, as the plugin last read them from the journal",
+                "Devices that Jackfield could not restore, as the plugin last read them from the journal; each device has a series with the value 1",
             ),
             devices: add(
                 ours,

@@ -47,10 +47,11 @@ impl Pause {
     }
 
     /// Begins the next pause and returns its length. If the previous pause is over, the new pause
-    /// is twice as long, up to `longest`. If it still lasts, the new pause has the same length.
-    /// After [`Pause::clear`], the length begins anew. The pause lasts at least `asked`, the time
-    /// that the API server asks for. Adds a random time of up to a quarter of the pause, so that
-    /// nodes that lose the API server together do not all retry together.
+    /// is twice as long, up to `longest`. If the previous pause still lasts, the new pause has the
+    /// same length. After [`Pause::clear`], the next pause has the length [`FIRST`]. Every pause
+    /// lasts at least `asked`, the time that the API server asks for. Adds a random time of up to a
+    /// quarter of the pause, so that nodes that lose the API server together retry at different
+    /// times.
     pub(super) fn lengthen(&self, longest: Duration, asked: Option<Duration>) -> Duration {
         let pause = match self.state.get() {
             None => FIRST,

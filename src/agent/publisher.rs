@@ -62,8 +62,8 @@ impl Publisher {
         self.wake.notify_one();
     }
 
-    /// Reacts to an answer of the API server: ends the pause of all writes, unless the API server
-    /// asked for the pause.
+    /// Ends the pause of all writes, because the API server has answered. Does not end a pause that
+    /// the API server asked for.
     pub(super) fn api_server_is_back(&self) {
         if self.away.is_set() && self.away.cut_short() {
             self.wake();
@@ -73,8 +73,8 @@ impl Publisher {
     /// Publishes owed writes and returns only on an error.
     ///
     /// # Errors
-    /// If another process removed the directory of owed writes from the node while the agent's
-    /// container mounts the directory.
+    /// If another process removed the directory of owed writes from the node. The agent's container
+    /// then still mounts the removed directory, but plugins write to a new one.
     pub(super) async fn run(self: Rc<Self>) -> io::Result<Infallible> {
         self.knowledge.start.wait().await;
         loop {

@@ -41,9 +41,9 @@ const PATIENCE: Duration = Duration::from_secs(600);
 /// Without the pause, the agent could take the processor from the plugin while the runtime waits
 /// for the end of the plugin.
 const LAST_STEPS: Duration = Duration::from_millis(2);
-/// After an absence of at least this many seconds, the agent creates an event. The first call of
-/// the plugin that gets an answer again reports how long the absence lasted. An upgrade of the
-/// agent takes less time, so it causes no event.
+/// If the agent was absent for at least this many seconds, it creates an event. The first call that
+/// the agent answers after an absence reports how long the absence lasted. An upgrade of the agent
+/// takes less time, so it causes no event.
 const LONG_SILENCE: u64 = 60;
 /// The pause after the agent failed to accept a connection.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -287,7 +287,7 @@ fn receive_with_descriptor(
 }
 
 /// Sends a message. If the message is too large, sends a refusal instead. Returns whether the agent
-/// could send one of them within [`ARRIVAL`].
+/// could send the message or the refusal within [`ARRIVAL`].
 pub(super) async fn send(stream: &mut UnixStream, message: &FromAgent) -> bool {
     let frame = frame::encode(message, MAX_FROM_AGENT).or_else(|error| {
         let refusal =

@@ -45,9 +45,9 @@ struct File {
     data: Data,
 }
 
-/// Jackfield refuses a file in which both keys are missing, and a file in which one key is missing
-/// and the other key is `null`. Jackfield accepts a file in which both keys are `null`, because
-/// kubelet writes such a file if no device plugin has ever registered.
+/// Jackfield accepts a file if `PodDeviceEntries` or `RegisteredDevices` has a value other than
+/// `null`. Jackfield also accepts a file in which both keys are `null`, because kubelet writes such
+/// a file if no device plugin has ever registered.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Data {

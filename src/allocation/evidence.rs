@@ -146,8 +146,8 @@ impl<'a> Evidence<'a> {
         Verdict::not_yet(missing)
     }
 
-    /// Returns the pod's devices by resource, even if no definition names the resource. A claim's
-    /// device without a resource is under its driver's name.
+    /// Maps each resource to the pod's devices, even if no definition names the resource. If a
+    /// device of a ResourceClaim has no resource, the key is the name of the device's driver.
     pub(super) fn everything(&self) -> BTreeMap<String, Supply> {
         let of_plugins = self.own.keys().map(String::as_str);
         let names = of_plugins.chain(self.index.by_resource.keys().copied());
@@ -200,10 +200,11 @@ impl<'a> Evidence<'a> {
 }
 
 /// The order of the containers, and thus of their devices: sidecars, app containers, containers
-/// that only kubelet names, and init containers that run to completion. kubelet may reuse a device
-/// of such an init container for a later container. [`Checkpoint::devices_of`] lists the device
-/// only once, for the container that comes first in this order. Such init containers come last, so
-/// `devices_of` lists the device for the later container, which still uses the device.
+/// that only kubelet names, and init containers that run to completion.
+///
+/// kubelet may reuse a device of such an init container for a sidecar or an app container.
+/// [`Checkpoint::devices_of`] then lists the device only for the container that comes first in this
+/// order: the sidecar or app container, which still uses the device.
 fn order<'a>(sources: &Sources<'a>, pod_resources: Option<&'a PodDevices>) -> Vec<&'a str> {
     let own = || sources.pod.into_iter().flat_map(|pod| &pod.containers);
     let names: HashSet<&str> = own().map(|it| it.name.as_str()).collect();

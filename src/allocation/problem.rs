@@ -91,7 +91,7 @@ pub enum UnknownCause {
     Checkpoint {
         /// What is wrong with the checkpoint.
         error: CheckpointError,
-        /// The devices that pod-resources names for a pod of this name.
+        /// The devices that the pod-resources API names for a pod with this pod's name.
         ids: Vec<String>,
     },
     /// kubelet's checkpoint has fewer devices of the pod than the pod's containers request.
@@ -109,7 +109,7 @@ pub enum UnknownCause {
         recorded: usize,
         /// How many devices the containers request.
         requested: u64,
-        /// The answer of pod-resources.
+        /// The answer of the pod-resources API.
         pod_resources: PodResourcesAnswer,
     },
     /// A request failed with this report, or kubelet does not know the pod. So it is unknown
@@ -189,7 +189,8 @@ fn names_only(ids: &[String]) -> String {
     match ids {
         [] => String::new(),
         ids => format!(
-            "pod-resources names {}, but only the checkpoint shows which pod has them: ",
+            "the pod-resources API names {}, but without a usable checkpoint Jackfield cannot find \
+             out which pod has them: ",
             named(ids)
         ),
     }
@@ -209,7 +210,7 @@ pub enum PodResourcesAnswer {
     /// The answer names devices, but the checkpoint lists too few devices for this pod. The answer
     /// may be about another pod of the same name.
     #[error(
-        "pod-resources names {}{}",
+        "the pod-resources API names {}{}",
         named(ids),
         .uid.iter()
             .map(|uid| format!(", which the checkpoint lists for UID {uid}"))
@@ -225,13 +226,13 @@ pub enum PodResourcesAnswer {
     #[error("{0}")]
     Failure(String),
     /// The answer has the pod, but no device of the resource.
-    #[error("pod-resources names none")]
+    #[error("the pod-resources API names none")]
     NoDevices,
     /// kubelet does not know the pod.
-    #[error("pod-resources does not know the pod")]
+    #[error("the pod-resources API does not know the pod")]
     UnknownPod,
     /// Jackfield did not ask the API.
-    #[error("Jackfield did not query pod-resources")]
+    #[error("Jackfield did not query the pod-resources API")]
     NotAsked,
 }
 
@@ -314,17 +315,18 @@ pub enum AllocationRemark {
     /// pod. Contains the report.
     #[error("{0}")]
     Failure(String),
-    /// pod-resources names devices that kubelet's checkpoint does not list for the pod's UID.
+    /// The pod-resources API names devices for a pod with this pod's name, but kubelet's checkpoint
+    /// does not list all of them for this pod's UID.
     #[error(
-        "kubelet's pod-resources names {} of resource {resource} for a pod of this name, but \
-         kubelet's checkpoint {} does not list all of them for the pod's UID; Jackfield uses the \
-         checkpoint",
+        "kubelet's pod-resources API names {} of resource {resource} for a pod with this pod's \
+         name, but kubelet's checkpoint {} does not list all of them for this pod's UID; Jackfield \
+         uses the checkpoint",
         named(ids), .file.display()
     )]
     OtherPod {
         /// The resource.
         resource: String,
-        /// The devices that pod-resources names.
+        /// The devices that the pod-resources API names.
         ids: Vec<String>,
         /// The checkpoint.
         file: PathBuf,

@@ -98,7 +98,7 @@ pub(super) struct InstallArgs {
     /// Take over even if the ADD of a pod would fail, and even if jackfield cannot find out whether it would
     #[arg(long, requires = "from_multus")]
     force: bool,
-    /// Give the node back to Multus and keep running; needs --watch
+    /// Instead of taking over, give the node back to Multus and keep running; needs --from-multus and --watch
     #[arg(long, requires_all = ["from_multus", "watch"])]
     back: bool,
     /// File with the configuration of Multus' daemon [default: multus.d/daemon-config.json in --conf-dir]

@@ -50,7 +50,7 @@ pub(super) fn status(args: &NodeArgs) -> Result<(), CommandError> {
     let plugins = match ready.asked {
         Some(Ran::All) => "its plugins are ready too",
         Some(Ran::None) => {
-            "jackfield did not ask the network's plugins, because the network's cniVersion is older than 1.1.0 and therefore has no STATUS"
+            "jackfield did not ask the network's plugins, because the network's cniVersion is older than 1.1.0, the first version with STATUS"
         }
         None => {
             "jackfield did not ask the network's plugins, because the network's definition comes from the agent, and the agent does not answer"

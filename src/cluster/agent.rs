@@ -147,8 +147,8 @@ impl Agent {
         Some(api)
     }
 
-    /// Sends messages that have no answer, and the descriptor of the journal record from `record`,
-    /// so that the agent can sync the record. Does not wait. If no agent listens, the messages are
+    /// Sends messages that have no answer. Also sends the descriptor that `record` returns, so that
+    /// the agent can sync the journal record. Does not wait. If no agent listens, the messages are
     /// lost. An agent that starts later finds the publications on disk, but does not get the
     /// measurements of this call.
     fn tell(&self, messages: &[ToAgent], record: &dyn Fn() -> Option<OwnedFd>) {

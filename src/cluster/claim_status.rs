@@ -9,7 +9,7 @@ const MAX_INTERFACE: usize = 256;
 /// The longest hardware address that the API server accepts, in bytes.
 const MAX_HARDWARE_ADDRESS: usize = 128;
 
-/// A device of a ResourceClaim in the pod's namespace.
+/// A device of a ResourceClaim. The claim is in the pod's Kubernetes namespace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClaimedDevice {
     /// The name of the claim.
@@ -26,7 +26,7 @@ pub struct ClaimedDevice {
 /// `devices` is empty, and the agent removes the pod's entries from the claim.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClaimStatus {
-    /// The name of the claim, which is in the pod's namespace.
+    /// The name of the claim. The claim is in the pod's Kubernetes namespace.
     pub claim: String,
     /// The claim's devices with an interface in the pod.
     pub devices: Vec<DeviceStatus>,

@@ -9,14 +9,14 @@ use crate::kubelet;
 use crate::npwg::ObjectRef;
 
 /// Returns `None` if the answer needs nothing from kubelet, as for most pods. Otherwise returns the
-/// resource names of the networks that the question and the pod's annotations select.
+/// resource names of the definitions in `question.networks` and in the pod's annotations.
 ///
 /// In a folder of manifests, the annotation `jackfield.io/devices` of the pod's manifest can list
 /// devices by resource. The result does not contain the resources that this annotation lists.
 ///
 /// The key `deviceID` in the annotations can name a device of any resource. So if the annotations
-/// mention this key and the manifest lists no devices, the answer also needs kubelet. The list may
-/// be empty in this case. Kubelet returns all devices of the pod for any list.
+/// mention this key and the manifest lists no devices, the answer also needs kubelet. The result
+/// may then be an empty list. Kubelet returns all devices of the pod, whatever the result lists.
 pub(super) fn wanted<'a>(question: &Question, answer: &'a Answer) -> Option<Vec<&'a str>> {
     let pod = answer.pod.as_ref()?;
     let annotations = question.annotations.as_ref().unwrap_or(&pod.annotations);

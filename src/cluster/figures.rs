@@ -1,5 +1,5 @@
-//! The figures of one call of the plugin ([`Figures`]: its outcome, times and counts) and of one
-//! run of `jackfield doctor` ([`Examination`]). The agent adds the figures to its metrics.
+//! Figures that the agent adds to its metrics. [`Figures`] has the outcome, times and counts of one
+//! call of the plugin. [`Examination`] has the number of findings of each check of `doctor`.
 //!
 //! The plugin keeps no counters, because it runs for only milliseconds. Plugin and agent may be
 //! from different releases. So the figures contain the names of the CNI verbs, of the phases of a
@@ -133,7 +133,7 @@ pub enum Phase {
     Devices,
     /// Making the plan and finding every program.
     Plan,
-    /// Waiting for the sandbox's lock.
+    /// Waiting for the container's lock.
     Lock,
     /// Writing the journal.
     Journal,

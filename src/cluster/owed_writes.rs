@@ -24,7 +24,8 @@ use crate::regular_file::{self, found};
 /// The format of the files. This release does not touch files in a different format.
 const FORM: u32 = 1;
 const SUFFIX: &str = ".json";
-/// The length of a period, in seconds. Equal events of one period count as one event.
+/// The length of a period, in seconds. If publications of one period contain equal events, the API
+/// server stores only one of these events.
 const PERIOD: u64 = 600;
 const UNREADABLE: &str = ".unreadable";
 /// The largest file that is read, in bytes. The publication of a real pod is smaller.
@@ -70,7 +71,8 @@ impl OwedWrite {
         self.boot == boot_id()
     }
 
-    /// Orders writes by age, oldest first. Writes from earlier boots come before all others.
+    /// Orders writes by age, oldest first. Writes from earlier boots come before writes of this
+    /// boot.
     pub fn by_age(&self, other: &OwedWrite) -> Ordering {
         let age = |write: &OwedWrite| (write.is_of_this_boot(), write.file.clone());
         age(self).cmp(&age(other))

@@ -67,10 +67,10 @@ impl PodAnnotations {
         NetworksDigest::of(self.networks.as_deref().unwrap_or_default())
     }
 
-    /// Returns the annotations for a question. A message with a question has a size limit, and JSON
-    /// needs up to six bytes for one control character. So this function replaces each control
-    /// character with a space. A valid annotation contains control characters only as white space,
-    /// so it still selects the same networks.
+    /// Returns the annotations for the plugin's [`Question`](super::Question) to the agent. A
+    /// message to the agent has a size limit, and JSON needs up to six bytes for one control
+    /// character. So this function replaces each control character with a space. A valid annotation
+    /// contains control characters only as white space, so it still selects the same networks.
     pub fn to_ask_about(&self) -> PodAnnotations {
         let spaced = |text: &String| text.replace(|it: char| it < ' ', " ");
         PodAnnotations {
@@ -133,7 +133,7 @@ impl PodAnnotations {
     }
 }
 
-/// A pod in an answer.
+/// A pod in an [`Answer`](super::Answer) of the cluster to the plugin.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Pod {

@@ -45,7 +45,7 @@ codes! {
         "Jackfield does not support the configuration's CNI version, or the version is too old for the verb or for the result",
         "raise `cniVersion`, or set it to a version that the message lists";
     UNSUPPORTED_FIELD = 2, "unsupported field",
-        "A plugin does not support the value of a key. Jackfield returns 7 for a value in its own configuration",
+        "A plugin does not support the value of a key. If Jackfield does not support a value in its own configuration, it returns code 7 instead",
         "change the key that the message names";
     UNKNOWN_CONTAINER = 3, "unknown container",
         "A plugin does not know the container",
@@ -87,7 +87,7 @@ codes! {
         "The pod requests a capability that no plugin of the network declares",
         "declare the capability in the definition; for `ips` and `mac`, you can set `undeclared` to `args` in the node configuration instead";
     DEVICES = 104, "devices",
-        "The pod's devices are too few, unknown, unfit for the network or in use, or still have the previous pod's MAC, GUID or VLAN. Or a network would take a device or interface that the node itself needs",
+        "The pod does not have the devices that its networks need, or Jackfield cannot find out which devices the pod has. Or a device is in use, is unfit for its network, or still has the previous pod's MAC, GUID or VLAN. Or a network would take a device or interface that the node itself needs",
         "compare the pod's resource requests with the `resourceName` of its networks, and check the device or interface that the message names";
     VERIFICATION = 105, "verification failed",
         "The kernel does not show what the pod requested or what the delegate reported",
@@ -96,7 +96,7 @@ codes! {
         "Jackfield could not detach a network or restore a device, and must retry",
         "wait for Jackfield to retry; `jackfield doctor` lists the failed detachments";
     CLUSTER = 107, "cluster",
-        "The cluster does not have the pod, the pod's UID differs from the UID that the runtime passed, or Jackfield cannot read from the API server or the folder of manifests",
+        "The cluster does not have the pod. Or the pod's UID differs from the UID that the runtime passed. Or Jackfield cannot read from the API server or the folder of manifests",
         "check the agent, the API server or the folder of manifests";
     RESTRICTED = 108, "restricted",
         "`namespaceIsolation` or `policy` does not allow this network or this use of the network. Or `dynamicAttachment` does not allow changes of running pods",

@@ -120,7 +120,8 @@ impl<'c> Chain<'c> {
     /// stop at the same plugin, and the leak would be permanent. This method therefore calls the
     /// remaining plugins too, and returns the errors at the end.
     ///
-    /// `result` is the final result of the ADD. Plugins get this result from CNI version 0.4.0 on.
+    /// `result` is the final result of the ADD. This method passes `result` to the plugins if the
+    /// configuration has CNI version 0.4.0 or later.
     ///
     /// # Errors
     ///

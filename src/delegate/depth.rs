@@ -8,8 +8,8 @@ use thiserror::Error;
 /// If this outer Jackfield, or one of its delegates, calls an inner Jackfield, the inner one has
 /// depth 2 and refuses to run.
 ///
-/// The outer Jackfield holds the lock of the sandbox until its delegates are done. An inner
-/// Jackfield would wait for that lock until its own deadline.
+/// The outer Jackfield holds the container's lock until its delegates are done. An inner Jackfield
+/// would wait for that lock until its own deadline.
 pub const MAX_DEPTH: u32 = 1;
 
 /// The environment variable with the number of Jackfields that called this process, directly or

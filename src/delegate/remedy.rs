@@ -37,7 +37,8 @@ const REMEDIES: [(&[&str], &str); 17] = [
     (
         &["restore original", "mac address"],
         "the driver refused the original MAC address of the virtual function, so rebind the \
-         function through unbind and bind in /sys/bus/pci/drivers/*; Jackfield retries",
+         function: write its PCI address to /sys/bus/pci/drivers/DRIVER/unbind, then to \
+         /sys/bus/pci/drivers/DRIVER/bind; Jackfield retries the detachment",
     ),
     (
         &["mac address", "cannot assign requested address"],
@@ -56,21 +57,21 @@ const REMEDIES: [(&[&str], &str); 17] = [
     (
         &["failed to get vf information"],
         "the device must be a virtual function whose physical function has an interface on the host; \
-         run jackfield devices to see all functions and their interfaces",
+         run `jackfield devices` to see all functions and their interfaces",
     ),
     (
         &["interface name or a dpdk driver"],
-        "bind the device to its driver, and run jackfield devices to see whether another pod has \
+        "bind the device to its driver, and run `jackfield devices` to see whether another pod has \
          the device",
     ),
     (
         &["failed to find vf"],
-        "the driver of the physical function does not list this VF; run ip link show to see which \
-         VFs the driver lists",
+        "the driver of the physical function does not list this VF; run `ip link show` to see \
+         which VFs the driver lists",
     ),
     (
         &["failed to get netlink device", "not found"],
-        "the interface of the device is not in the pod; Jackfield retries",
+        "the interface of the device is not in the pod; Jackfield retries the detachment",
     ),
 ];
 

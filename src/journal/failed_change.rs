@@ -44,9 +44,10 @@ impl Journal {
         self.put(FOLDER, &key.file_name(), &failed)
     }
 
-    /// Whether Jackfield may now try to apply the annotation with the digest `networks`. After a
-    /// failed change with this digest or the default digest, Jackfield must wait until the retry is
-    /// due.
+    /// Whether Jackfield may now try to apply the annotation with the digest `networks`. If the
+    /// last change failed with this annotation, Jackfield must wait until the retry is due. If the
+    /// annotation of the failed change is unknown, Jackfield must wait too, because it may be this
+    /// annotation.
     pub fn may_change(&self, key: &Key, networks: &NetworksDigest) -> bool {
         let failed = self.failed_change(key);
         let unknown = NetworksDigest::default();

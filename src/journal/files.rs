@@ -135,7 +135,7 @@ pub(super) fn write(file: &File, bytes: &[u8]) -> io::Result<()> {
 /// a finished file begins with a PCI address or a container ID, never with a period.
 ///
 /// Each file needs only one temporary name, because two processes never write the same file at
-/// once. The writer of a sandbox's file holds the sandbox's lock, and each device is reserved for
+/// once. The writer of a sandbox's file holds the container's lock, and each device is reserved for
 /// one sandbox.
 fn unfinished(name: &str) -> String {
     format!(".{name}")

@@ -99,7 +99,7 @@ impl Lock {
                 orphans_seen = None;
             } else {
                 let waited = clock::now() - *orphans_seen.get_or_insert_with(clock::now);
-                // Since the check of the owner above, another call may have taken the lock and
+                // After the computation of `owner_lives`, another call may have taken the lock and
                 // started delegates. `orphans` may contain these delegates, which must not be
                 // killed. A call writes its process ID into the file before it starts delegates, so
                 // `has_owner` finds the call.
@@ -139,8 +139,11 @@ impl Lock {
         Lock { file, path }.claim().ok()
     }
 
-    /// Whether only orphans hold the lock of `container` in `dir`, no Jackfield waits for it, and
-    /// the dead owner took it more than `age` ago. [`Lock::take`] would kill such orphans.
+    /// Whether a dead Jackfield has left orphans that [`Lock::take`] would kill. All of these
+    /// conditions must hold for the lock of `container` in `dir`:
+    /// - The dead Jackfield took the lock more than `age` ago.
+    /// - Its orphans still hold the lock.
+    /// - No running Jackfield holds the lock or waits for it.
     #[must_use]
     pub fn is_orphaned(dir: &Path, container: &ContainerId, age: Duration) -> bool {
         let path = named(dir, &key::short(container));

@@ -76,7 +76,7 @@ impl Journal {
     /// Whether the caller may start a retry of `key`. If a retry is due, sets its due time to the
     /// current time plus `by`, so that no other call starts it meanwhile. Limits `by` to the
     /// longest wait. Returns false if no retry is due, or if the new due time cannot be written.
-    /// The caller must hold the lock of the sandbox.
+    /// The caller must hold the container's lock.
     pub fn postpone(&self, key: &Key, by: Duration) -> bool {
         let now = now();
         let owed = self.owed(key).filter(|owed| owed.is_due(now));

@@ -54,8 +54,9 @@ impl Sandbox {
     }
 
     /// Returns the indices of the attachments that an unfinished change still has to detach: those
-    /// that it removes, and those that it may have started to add. The last attachment comes first.
-    /// Returns an empty list if no change is under way.
+    /// that it removes, and those that it may have started to add. The highest index comes first,
+    /// because the last attachment is detached first. Returns an empty list if no change is under
+    /// way.
     pub fn unfinished(&self) -> Vec<usize> {
         let mut unfinished = self.to_detach();
         unfinished.retain(|index| self.is_pending(*index));

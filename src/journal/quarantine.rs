@@ -1,8 +1,8 @@
-//! Quarantine for records that cannot be read. A DEL handles each record once: it detaches what it
-//! can find, and renames the file.
+//! Quarantine for records that cannot be read. The next DEL of the sandbox detaches what it can
+//! find without the record, and then renames the file.
 //!
 //! ```text
-//! quarantine/<container>@<ifname>.<pid>             the attachments are unknown
+//! quarantine/<container>@<ifname>.<pid>             no DEL has handled the record
 //! quarantine/<container>@<ifname>.<pid>.detached    a DEL has detached what it could find
 //! ```
 
@@ -17,10 +17,10 @@ use crate::private_dir;
 /// The suffix of a file that a DEL has handled.
 pub(super) const SETTLED: &str = ".detached";
 
-/// A damaged record. The journal moves it to quarantine.
+/// A damaged record that was moved to quarantine.
 ///
-/// In a [`Survey`](super::survey::Survey), the record is still in `sandboxes/`. Do not show this
-/// error's message for such a record, because the message says that the record was moved.
+/// [`Journal::survey`] moves nothing: its damaged records are still in `sandboxes/`. Do not show
+/// this error's message for them, because the message says that the record was moved.
 #[derive(Debug, thiserror::Error)]
 #[error("a damaged record ({cause}) was moved to {}", path.display())]
 pub struct Damaged {

@@ -20,7 +20,7 @@ use crate::plan::Attachment;
 /// before any delegate ran.
 ///
 /// This release reads both formats. It writes the current format only for a sandbox with a device,
-/// so that older releases can read the other records.
+/// so that older releases can read the records of sandboxes without devices.
 const FORMAT: u32 = 2;
 
 /// The first line of a record: the sandbox and every intended attachment.
@@ -48,9 +48,9 @@ pub struct Header {
     pub attachments: Vec<Attachment>,
     /// The digest of the networks annotation that the ADD or the last successful change applied. If
     /// the pod's annotation now has another digest, the pod's networks need a change. Each change
-    /// first sets the default digest, which no annotation has. If the change fails, the default
-    /// digest stays until a later change succeeds. `None` in records of older releases and in
-    /// records that a DEL has reconstructed.
+    /// first replaces the digest with an empty digest, which matches no annotation. If the change
+    /// fails, the empty digest stays until a later change succeeds. `None` in records of older
+    /// releases and in records that a DEL has reconstructed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub networks: Option<NetworksDigest>,
     /// The change of the running pod's networks that is under way.
@@ -293,20 +293,20 @@ pub enum RecordError {
     /// The file cannot be read.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// The header is incomplete. Either a power loss destroyed the record, or an older release,
-    /// which wrote records in place, was killed before its ADD started anything.
+    /// The header is incomplete. [`Lookup::CutOff`](super::Lookup::CutOff) names the causes.
     #[error("its header was never finished")]
     CutOff,
     /// The header is damaged.
     #[error("its header is damaged")]
     Damaged,
-    /// This release does not support the format, for example because a newer release wrote it.
+    /// This release does not support the record's format. For example, a newer release wrote the
+    /// record.
     #[error("its format {0} is not supported by this version")]
     Format(u32),
     /// A line is not a valid header or step.
     #[error(transparent)]
     Json(#[from] serde_json::Error),
-    /// The header names a different sandbox than the file name.
+    /// The sandbox in the header is not the sandbox in the name of the file.
     #[error("its header names a different sandbox")]
     Foreign,
 }

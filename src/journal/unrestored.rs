@@ -47,9 +47,9 @@ impl Unrestored {
         }
     }
 
-    /// Whether the device in state `now` is the device of this entry. The address alone does not
-    /// identify a device: a reboot recreates every device, and a physical function can recreate its
-    /// virtual functions.
+    /// Whether this entry is about the device whose current state is `now`. The address alone does
+    /// not identify a device: a reboot recreates every device, and a physical function can recreate
+    /// its virtual functions.
     pub fn is_about(&self, now: &DeviceState) -> bool {
         let is_same = self.before.device == now.device && !self.before.is_recreated(now);
         self.boot == boot_id() && is_same

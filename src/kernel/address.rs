@@ -18,7 +18,7 @@ pub struct Address {
     /// Whether another host on the link has the same address. The kernel then does not use the
     /// address.
     pub dad_failed: bool,
-    /// Whether the check for duplicates still runs, or has found a duplicate (see `dad_failed`).
+    /// True while the check for duplicates runs, and also after the check has found a duplicate.
     /// During the check, the kernel uses the address only if `optimistic` is true.
     pub tentative: bool,
     /// Whether the kernel uses the address even during the check for duplicates (RFC 4429).

@@ -82,9 +82,9 @@ pub(crate) struct FakeDevices {
     /// The link index of a VF, the link index of its PF, and the VF number. If the address of
     /// the VF's link changes, the PF reports the new address for the VF.
     pub(crate) own_address_becomes_admins: Option<(u32, u32, usize)>,
-    /// When the driver of the VF in `own_address_becomes_admins` refuses to change the address of
-    /// the VF's link. The driver never refuses before an administrator has set the VF's address
-    /// through the PF (`is_given`).
+    /// Decides when the driver of the VF in `own_address_becomes_admins` refuses to change the
+    /// address of the VF's link. The driver never refuses before an administrator has set the VF's
+    /// address through the PF (`is_given`).
     pub(crate) guard: Guard,
     /// Whether an administrator has set the address of a VF through its PF. An address of zeros
     /// counts as not set.

@@ -95,7 +95,8 @@ pub enum PathKind {
     /// A namespace that is not a network namespace. Its kind is unknown.
     #[error("a namespace of another kind")]
     Namespace,
-    /// A namespace of this kind, such as `mnt:[4026531841]`.
+    /// A namespace that is not a network namespace, with its name in `/proc`, such as
+    /// `mnt:[4026531841]`.
     #[error("a namespace of another kind, {0}")]
     NamedNamespace(String),
 }

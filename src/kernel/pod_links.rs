@@ -20,7 +20,7 @@ pub trait PodLinks {
     ///
     /// If `name` is an alternative name, the [`Link::name`] of the returned link differs from
     /// `name`. A caller that looks for a free name must treat alternative names as taken. A caller
-    /// that needs the interface itself must compare [`Link::name`].
+    /// that accepts no alternative name must compare [`Link::name`] with `name`.
     ///
     /// # Errors
     /// [`KernelError`] when the kernel refuses or does not answer.
@@ -49,7 +49,8 @@ pub trait PodLinks {
     /// [`KernelError`] when the kernel refuses or does not answer.
     fn default_routes(&mut self) -> Result<Vec<DefaultRoute>, KernelError>;
 
-    /// Adds a default route. Existing routes with the same metric keep their precedence.
+    /// Adds a default route. Existing routes with the same metric take precedence over the new
+    /// route.
     ///
     /// Succeeds if the same route exists already, so that a caller can repeat the call.
     ///

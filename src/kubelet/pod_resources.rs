@@ -20,9 +20,9 @@ const ALLOCATABLE: &str = "/v1.PodResourcesLister/GetAllocatableResources";
 /// its requests together. Kubelet usually answers within milliseconds. The limit is short, because
 /// Jackfield can read the devices of a pod from kubelet's checkpoint if kubelet does not answer.
 const WITHIN: Duration = Duration::from_secs(2);
-/// The maximum length of the first pause. Kubelet allows 100 calls per second for all clients on
-/// the node together, and refuses further calls. After a refusal, Jackfield pauses for a random
-/// time and retries. The maximum length of the pause doubles with each retry.
+/// The maximum length of the pause after the first refusal. Kubelet allows 100 calls per second for
+/// all clients on the node together, and refuses further calls. After a refusal, Jackfield pauses
+/// for a random time and retries. The maximum length of the pause doubles with each retry.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 /// The maximum length of any pause after a refusal.
 const LONGEST_PAUSE: Duration = Duration::from_millis(320);
@@ -119,8 +119,8 @@ impl PodResources {
     }
 
     /// Makes one call. If kubelet refuses the call because of its rate limit, retries until the
-    /// time `until`, and then returns the refusal. If an already open connection fails, retries over
-    /// a new connection.
+    /// time `until`, and then returns the refusal. If the connection is from an earlier call and
+    /// fails, retries over a new connection.
     async fn call<Q: Message, A: Message + Default>(
         &self,
         method: &str,

@@ -111,7 +111,7 @@ fn is_unit(text: &str) -> bool {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
     "{value:?} cannot be {part}; use lower-case letters, digits and '-' ('.' only in a name), and \
-     give a namespace as namespace/name or in the key \"namespace\""
+     give a namespace as namespace/name, or with the key \"namespace\" if the annotation is JSON"
 )]
 pub struct ObjectRefError {
     part: &'static str,
@@ -189,8 +189,8 @@ mod tests {
         assert_eq!(
             "ns/Net".parse::<ObjectRef>().unwrap_err().to_string(),
             "\"Net\" cannot be the name of an object; use lower-case letters, digits and '-' \
-             ('.' only in a name), and give a namespace as namespace/name or in the key \
-             \"namespace\""
+             ('.' only in a name), and give a namespace as namespace/name, or with the key \
+             \"namespace\" if the annotation is JSON"
         );
     }
 

@@ -243,8 +243,8 @@ pub enum ElementError {
     Bandwidth(#[source] BandwidthError),
     /// An element of `default-route` is not an address that a gateway can have.
     #[error(
-        "key \"default-route\": {0:?} is not the IP address of a gateway; write it as 192.0.2.1, \
-         or [] to have no default route"
+        "key \"default-route\": {0:?} is not the IP address of a gateway; use an address such as \
+         192.0.2.1, or set the key to [] for no default route"
     )]
     Gateway(String),
     /// `ipam-claim-reference` is not a valid name of an object.

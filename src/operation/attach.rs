@@ -17,8 +17,8 @@ use crate::kernel::{PodLinks, PodNetns};
 use crate::plan::{Attachment, Reason};
 use crate::verify::Masters;
 
-/// ADD, and a change of a running pod's networks, reserve 1/`KEPT_FOR_DETACHING` of the remaining
-/// time for detaching networks after a failure.
+/// An ADD reserves a quarter of the remaining time for a rollback. So does a change of a running
+/// pod's networks.
 pub(super) const KEPT_FOR_DETACHING: u32 = 4;
 
 /// Refuses an attachment if the network namespace already has a link with the interface name of the
@@ -51,8 +51,7 @@ pub(super) struct Attaching<'a> {
     pub(super) previous: Option<CniResult>,
     /// The events for the pod.
     pub(super) events: Vec<Event>,
-    /// What network-status reports in addition to the results. Each verified attachment has one
-    /// element.
+    /// For each verified attachment, what network-status reports in addition to the result.
     pub(super) shown: Vec<Shown>,
 }
 
@@ -108,7 +107,7 @@ impl Attaching<'_> {
             // 1.1.0 §2 ADD).
             true => self.previous.clone(),
             // The first plugin of the auxiliary chain (`auxiliaryCNIChainName`) expects a
-            // `prevResult`, although no plugin runs before it. So pass an empty `prevResult`.
+            // `prevResult`. The chain has no earlier plugin, so pass an empty `prevResult`.
             false => attachment.is_auxiliary.then(CniResult::default),
         };
         let (header, netns) = (&self.sandbox.header, Some(self.netns.path()));

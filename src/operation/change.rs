@@ -75,7 +75,8 @@ pub fn request(header: &Header, cni_path: &str, conf: RawObject) -> Result<Reque
 /// interrupted change was adding or removing.
 ///
 /// # Errors
-/// - If the sandbox cannot be locked, or if its record or its network namespace cannot be read.
+/// - If the container's lock cannot be taken, or if the record or the network namespace of the
+///   sandbox cannot be read.
 /// - If the node configuration forbids changes in the pod's namespace.
 /// - If no plan can be made, or if the plan has problems.
 pub fn foresee(context: &Context<'_>) -> Result<Changed, Failure> {

@@ -71,8 +71,8 @@ pub fn check(context: &Context<'_>) -> Result<Vec<StatusEntry>, Failure> {
 /// If the verification succeeds, a plugin's failure therefore becomes a warning. The failure
 /// remains an error in these cases:
 ///
-/// - on the cluster network;
-/// - on the auxiliary chain, the plugins of `auxiliaryCNIChainName`, which run for every pod;
+/// - if the plugin belongs to the cluster network;
+/// - if the plugin belongs to the auxiliary chain (`auxiliaryCNIChainName`);
 /// - with `"delegateCheck": "strict"`;
 /// - with `"verify": "off"`, because then nothing shows that the attachment is intact;
 /// - with `"verify": "warn"`, if the verification returns a warning.

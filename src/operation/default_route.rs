@@ -164,9 +164,9 @@ fn unless_final<T>(outcome: Result<T, KernelError>) -> Result<Option<T>, KernelE
 }
 
 /// Returns the results of all attachments, without the default routes that were replaced: "the
-/// default route and gateway will be cleared" (NPWG 1.3 §4.1.2.1.9). If a family lost its default
-/// routes, also removes the gateways of this family from the results of attachments without the key
-/// `default-route`.
+/// default route and gateway will be cleared" (NPWG 1.3 §4.1.2.1.9). The attachment with the key
+/// `default-route` keeps its gateways. The results of all other attachments also lack the gateways
+/// of each family that lost its default routes.
 pub fn reflected(sandbox: &Sandbox) -> Vec<Option<CniResult>> {
     let results = sandbox.progress.iter().map(|it| it.result.clone());
     let mut results: Vec<Option<CniResult>> = results.collect();

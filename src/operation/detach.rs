@@ -187,7 +187,8 @@ pub(super) fn attempt(
 /// the runtime first, then the recorded path. The runtime may omit `CNI_NETNS` even while the pod
 /// exists (CNI 1.1.0 §2 DEL). Returns a path only if the path still refers to the recorded
 /// namespace, because the path may now belong to another pod. If the record lacks the namespace's
-/// identity, this check is impossible. `netns` then returns `CNI_NETNS` or `None`.
+/// identity, returns the `CNI_NETNS` of the runtime's DEL without this check. Returns `None` if
+/// there is no such `CNI_NETNS`.
 ///
 /// # Errors
 /// As [`recorded_netns`].

@@ -23,7 +23,7 @@ use crate::cni::{ContainerId, InterfaceName, ValidAttachment};
 use crate::delegate::Ran;
 use crate::journal::{ChangesLock, Key, Lock, LockError, Lookup, MultusCache, Sandbox, Turn};
 
-/// How long GC waits at most for another process to release the lock of a sandbox, or the [`Turn`]
+/// How long GC waits at most for another process to release a container's lock, or the [`Turn`]
 /// (the lock for reserving devices, MACs and GUIDs).
 const BUSY: Duration = Duration::from_secs(1);
 /// The minimum time for detaching one sandbox. If less time is left, GC leaves the sandbox to the
@@ -31,10 +31,10 @@ const BUSY: Duration = Duration::from_secs(1);
 const LEAST: Duration = Duration::from_secs(1);
 /// While GC detaches sandboxes, it reserves a quarter of its time for the GC of the plugins.
 const KEPT: u32 = 4;
-/// GC waits up to a quarter of its time for changes of running pods to end.
+/// GC waits until all changes of running pods have ended, but at most a quarter of its time.
 const WAITING: u32 = 4;
-/// GC asks the cluster for the networks that the node configuration names. It waits up to a quarter
-/// of the remaining time for the answer.
+/// GC asks the cluster for the networks that the node configuration names. GC waits for the answer
+/// at most a quarter of the remaining time.
 const ASKING: u32 = 4;
 
 /// The outcome of a GC.

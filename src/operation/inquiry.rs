@@ -54,7 +54,8 @@ impl Inquiry {
     /// Returns the question for the cluster. Returns `None` if both of these conditions are met,
     /// because the call then does not need the cluster:
     ///
-    /// - [`are_on_disk`] is true for the node configuration.
+    /// - Jackfield can read all networks in the node configuration without asking the cluster
+    ///   ([`are_on_disk`]).
     /// - The call has no pod, or passes annotations that select no network.
     pub(super) fn question(&self, context: &Context<'_>, patience: Duration) -> Option<Question> {
         let config = &context.request.config;
@@ -153,14 +154,13 @@ fn runtime_object(context: &Context<'_>) -> Result<RawObject, Failure> {
     Ok(object.map_err(Failure::RuntimeConfig)?.unwrap_or_default())
 }
 
-/// Whether Jackfield can read all networks in the node configuration without asking the cluster.
-/// This requires that [`is_on_disk`] is true for the cluster network, and that there are no default
-/// networks.
+/// Whether Jackfield can read all networks in the node configuration without asking the cluster:
+/// [`is_on_disk`] is true for the cluster network, and `defaultNetworks` is empty.
 pub(super) fn are_on_disk(config: &NodeConfig) -> bool {
     is_on_disk(&config.cluster_network) && config.default_networks.is_empty()
 }
 
-/// Whether the node configuration contains the cluster network itself or the path of its file, so
+/// Whether the node configuration contains the cluster network's configuration or a path to it, so
 /// that Jackfield need not ask the cluster.
 pub(super) fn is_on_disk(network: &ClusterNetwork) -> bool {
     match network {

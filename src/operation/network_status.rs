@@ -1,4 +1,4 @@
-//! The network-status of a sandbox: one entry per attachment (NPWG 1.3 §5).
+//! The network-status of a sandbox (NPWG 1.3 §5).
 
 use super::attach::KEPT_FOR_DETACHING;
 use super::proof::Shown;
@@ -9,10 +9,10 @@ use crate::journal::{Progress, Sandbox};
 use crate::npwg::{StatusAddresses, StatusEntry, StatusSource};
 use crate::plan::Attachment;
 
-/// Builds one entry per attachment, in the order of the attachments. `results` are the results of
-/// the delegates. `shown` is what Jackfield itself has read about the attachments, such as the MTU.
-/// Both lists are in the order of the attachments. The plugins of `auxiliaryCNIChainName`, which
-/// run for every pod, create no interface. So their attachment gets no entry.
+/// Builds one entry for each attachment except the auxiliary chain, which creates no interface.
+/// `results` are the results of the delegates. `shown` is what Jackfield itself has read about the
+/// attachments, such as the MTU. `results`, `shown` and the entries are in the order of the
+/// attachments.
 pub(super) fn entries(
     context: &Context<'_>,
     sandbox: &Sandbox,
@@ -68,9 +68,9 @@ fn claims(sandbox: &Sandbox, results: &[Option<CniResult>], shown: &[Shown]) -> 
     ClaimStatus::group(devices)
 }
 
-/// Writes a file that asks the agent to remove the detached attachments at `indices` from the
-/// status of the pod's ResourceClaims. Writes no file if the journal has a record of another
-/// sandbox of the pod, or if the node has a kubeconfig and no agent listens.
+/// Asks the agent to remove the detached attachments at `indices` from the status of the pod's
+/// ResourceClaims ([`Cluster::withdraw`](crate::cluster::Cluster::withdraw)). Does nothing if the
+/// journal has a record of another sandbox of the pod.
 pub(super) fn leave_claims(context: &Context<'_>, sandbox: &Sandbox, indices: &[usize]) {
     let attachments = sandbox.header.at(indices);
     let devices = attachments.filter_map(|it| Some((it.device.as_ref()?.claim.clone()?, None)));

@@ -108,7 +108,8 @@ pub(super) fn find(
     until: Instant,
 ) -> Option<KnownNetwork> {
     let config = &context.request.config;
-    // If the pod's annotation replaced the cluster network, the labels differ.
+    // The pod's annotation may have replaced the node's cluster network. The attachment then has
+    // another label, and the code after this block looks up the definition with that label.
     if attachment.is_cluster
         && let (cluster, _) = named(context, &answer(context, until).ok()?)
         && let Ok(cluster) = cluster.read(context)

@@ -113,13 +113,13 @@ pub fn prove(
     Ok(Proof { warnings, shown })
 }
 
-/// Returns the findings with the strictness `Warn` as warnings, and drops those with `Off`.
-/// `requested` is the strictness for findings that contradict the pod's request, the definition or
-/// kubelet's allocation. `answered` is the strictness for findings that contradict only the
-/// delegate's result. A finding with [`Weight::Warning`] is never an error.
+/// Applies a strictness to each finding. `requested` applies to findings that contradict the pod's
+/// request, the definition or kubelet's allocation. `answered` applies to findings that contradict
+/// only the delegate's result. With `Warn`, the finding becomes a warning. With `Off`, the function
+/// drops the finding. A finding with [`Weight::Warning`] is never an error.
 ///
 /// # Errors
-/// [`Failure::Verification`] with the findings whose strictness is `Strict`.
+/// [`Failure::Verification`] with the findings to which `Strict` applies.
 pub(super) fn tolerated(
     attachment: &Attachment,
     findings: Vec<Finding>,

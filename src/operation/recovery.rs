@@ -7,7 +7,8 @@
 //! no record, or a damaged record     ▶ unrecorded   reconstructs the likely attachments
 //! delegates refused ADD, now DEL too ▶ stuck        tries the current configuration, then gives up
 //! a DEL failed earlier               ▶ retry        retries the DEL in a separate process
-//! Jackfield is uninstalled           ▶ retire       detaches sandboxes of deleted pods, or all
+//! Jackfield is uninstalled           ▶ retire       detaches sandboxes of deleted pods;
+//!                                                   with `--force`, all sandboxes
 //! ```
 
 pub mod retire;

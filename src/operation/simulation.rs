@@ -4,8 +4,8 @@
 //! happens in the world. Up to 30 pods exist at a time. Their calls run in an order that depends
 //! only on the seed. A call may be killed at any step.
 //!
-//! A rule is a property that every world must have. A [`Mutant`] makes a world break one rule of
-//! the journal or of the locks on purpose, to test that the simulation detects the broken rule.
+//! A rule is a property that every world must have. A [`Mutant`] is a defect in the journal or
+//! the locks. To test the simulation, a test adds the defect to worlds until a world breaks a rule.
 //!
 //! ```text
 //! # simulates a million pods, from seed 1; the build is optimised and has debug assertions
@@ -88,9 +88,9 @@ impl Runner {
         self.run_in(seed, mutant, mutant, is_verbose)
     }
 
-    /// Runs a world. If `mutant` is given, the world breaks the rule of this mutant. `favoured`
-    /// changes the conditions of the world, see [`Mutant::favour`]. To show that the conditions
-    /// alone break no rule, a test passes a mutant as `favoured` and `None` as `mutant`.
+    /// Runs a world with the defect `mutant`, if one is given. For the mutant `favoured`, sets
+    /// conditions under which this mutant is more likely to break a rule ([`Mutant::favour`]). To
+    /// show that these conditions alone break no rule, a test passes `None` as `mutant`.
     fn run_in(
         &self,
         seed: u64,

@@ -9,8 +9,8 @@ use crate::npwg::{NetworksDigest, Selection};
 /// The changes that make the attachments of a running pod match the pod's annotation.
 #[derive(Debug, Default)]
 pub struct Difference {
-    /// The indices of the recorded attachments to detach, because the pod no longer selects them or
-    /// selects them with other requests.
+    /// The indices of the recorded attachments to detach. The pod selected these attachments
+    /// earlier, but no element of the annotation matches them now.
     pub removed: Vec<usize>,
     /// The recorded attachments that the annotation still selects: the index of each, and the
     /// digest of the element that selects it. The caller adds this digest to the record, because a

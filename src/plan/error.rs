@@ -4,11 +4,11 @@ use std::fmt;
 
 use super::Reason;
 
-/// A reason to attach nothing, and the network with the problem.
+/// A reason why a plan cannot be carried out.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}{reason}", prefix(.place.as_ref()))]
 pub struct PlanError {
-    /// The network and its interface, unless the reason concerns the pod as a whole.
+    /// The network with the problem; `None` if the reason concerns the whole pod.
     pub place: Option<NetworkPlace>,
     /// What is wrong.
     pub reason: Box<Reason>,

@@ -24,16 +24,17 @@ pub(super) struct Planner<'a> {
     /// larger of `position` and `last`.
     ///
     /// In an ADD of a pod with a valid annotation, `last` is the number of the pod's networks,
-    /// including the cluster network. The positions of these networks are smaller than `last`, so
-    /// the search does not take the name of a network that the planner has yet to plan. The
-    /// auxiliary chain (`auxiliaryCNIChainName`) does not count, because it gets its name after all
-    /// networks. In an ADD of a pod without a valid annotation, `last` is 0.
+    /// including the cluster network. The position of each of these networks is smaller than
+    /// `last`. So the search does not take the name `net<position>` of a network that the planner
+    /// plans later. The auxiliary chain (`auxiliaryCNIChainName`) is not one of these networks. The
+    /// planner plans the chain at the end. In an ADD of a pod without a valid annotation, `last` is
+    /// 0.
     ///
-    /// In a change of a running pod's networks, `last` is the first value of `position`, so the
-    /// search begins at `position`.
+    /// In a change of a running pod's networks, `last` is the value that `position` has at the
+    /// beginning. Because `position` only grows, the search always begins at `position`.
     pub(super) last: usize,
     /// In a change of a running pod's networks, the number of attachments that stay as they are.
-    /// These come first in the plan.
+    /// These attachments come first in the plan.
     pub(super) kept: usize,
     /// The size of the configurations read so far, in bytes.
     bytes: Cell<usize>,
@@ -95,8 +96,8 @@ impl<'a> Planner<'a> {
 
     /// Plans the chain of `auxiliaryCNIChainName`, which runs for every pod. The chain is a
     /// separate attachment, so that it cannot break the cluster network. The chain creates no
-    /// interface, but its attachment gets an interface name. The caller plans the chain after all
-    /// networks, so that the chain does not take a name from a network.
+    /// interface, but its attachment gets an interface name. The caller plans the chain at the
+    /// end, so that the chain does not take a name from a network.
     pub(super) fn auxiliary_chain(&mut self) {
         let Some(found) = &self.inputs.catalog.auxiliary else {
             return;
@@ -210,8 +211,9 @@ impl<'a> Planner<'a> {
         Ok(known)
     }
 
-    /// Returns `net` with the number `position`. If an attachment has this name or the pod requests
-    /// it, returns a later free name, since names must be unique (NPWG 1.3 §4.2.1).
+    /// Returns `net` with the number `position`. If an attachment already has this name, or if the
+    /// pod requests this name, returns a free name with a higher number, because names must be
+    /// unique (NPWG 1.3 §4.2.1).
     pub(super) fn next_ifname(&self) -> InterfaceName {
         let is_taken = |name: &InterfaceName| {
             let mut attachments = self.plan.attachments.iter();

@@ -24,26 +24,26 @@ pub enum Reason {
         #[source]
         error: SelectionError,
     },
-    /// Another network of the pod has the interface name.
+    /// Two networks of the pod have the same interface name.
     #[error(
         "interface name {ifname} is already used by network {network}; choose another in the pod's annotation"
     )]
     InterfaceUsed {
         /// The interface name.
         ifname: InterfaceName,
-        /// The label of the other network.
+        /// The label of the first network with this name.
         network: String,
     },
-    /// The pod's network namespace already has an interface with this name.
+    /// The network's interface name already exists in the pod's network namespace.
     #[error(
         "interface name {0} already exists in the pod's network namespace; choose another in the pod's annotation"
     )]
     InterfaceExists(InterfaceName),
-    /// One network has both `ips` and an `ipam-claim-reference` with this value.
+    /// One network has both `ips` and `ipam-claim-reference`. Contains the name of the claim.
     #[error("ips and ipam-claim-reference {0} exclude each other; keep one")]
     TwoAddressSources(String),
-    /// Another interface of the pod, with this name, requests the same MAC or GUID on the same
-    /// layer-2 network.
+    /// Two interfaces of the pod request the same MAC or GUID on one layer-2 network. Contains the
+    /// name of the first interface.
     #[error(
         "interface {0} on the same layer-2 network requests the same MAC or GUID; request another address"
     )]
@@ -89,7 +89,7 @@ pub enum Reason {
     /// The device-info file contradicts the device or cannot be trusted.
     #[error(transparent)]
     DeviceInfo(SharedError),
-    /// Another sandbox has the same MAC or GUID.
+    /// Another sandbox on the layer-2 network has the MAC or GUID that the pod requests.
     #[error(transparent)]
     AddressUsed(SharedError),
 }
@@ -275,8 +275,8 @@ pub enum Restriction {
         /// What is wrong with the `type`.
         error: JsonError,
     },
-    /// A plugin's configuration contains the configurations of too many further plugins for the
-    /// policy to check, or nests plugins or arrays too deeply.
+    /// The policy cannot check a plugin's configuration, because the configuration nests plugins
+    /// too deeply, nests arrays too deeply, or contains too many plugins.
     #[error(
         "{rule} cannot check plugin {plugin}, because its configuration nests plugins more than \
          {LEVELS} levels deep, nests arrays more than {LISTS} levels deep, or contains too many \

@@ -27,7 +27,7 @@ pub struct Call {
     pub netns: Option<PathBuf>,
     /// `CNI_ARGS`.
     pub args: CniArgs,
-    /// `CNI_PATH`. In the `CNI_PATH` of delegates, `binDir` comes before these directories.
+    /// `CNI_PATH`, a list of directories. Delegates get `binDir` followed by this list.
     pub cni_path: String,
     /// `CNI_NETNS_OVERRIDE`: whether `CNI_NETNS` may be the plugin's own network namespace.
     pub netns_override: bool,
@@ -66,7 +66,8 @@ impl Call {
         })
     }
 
-    /// Makes a call from `variables` instead of the environment, for callers without a runtime.
+    /// Makes a call from `variables` instead of the environment. Commands such as
+    /// `jackfield explain` use this function, because no container runtime sets their environment.
     ///
     /// # Errors
     /// As [`Call::read`].

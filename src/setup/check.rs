@@ -31,8 +31,8 @@ pub(super) fn journal(paths: &HostPaths, plan: &InstallPlan) -> Result<(), Setup
     }
 }
 
-/// Refuses to replace a newer binary, unless `options` allow a downgrade. This binary may be unable
-/// to read the records that the newer binary has written.
+/// Refuses to replace a newer release of Jackfield if `options` do not allow a downgrade. An older
+/// release may be unable to read the records of a newer release.
 pub(super) fn version(options: &Options, before: Option<&Manifest>) -> Result<(), SetupError> {
     match before {
         Some(before) if before.version > super::version() && !options.allow_downgrade => {

@@ -35,7 +35,7 @@ use crate::kernel::capabilities;
 use crate::operation::Context;
 use crate::plugin::with_host;
 
-/// The time limit for the checks after `installation` together.
+/// The total time limit for all checks after `installation`.
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// The maximum number of pods or namespaces that one finding names.
@@ -58,7 +58,7 @@ pub struct Options {
 }
 
 /// The remedy if this process cannot examine the node, usually because it has too few privileges.
-const AS_ROOT: &str = "run doctor as root on the node itself";
+const AS_ROOT: &str = "run `doctor` as root on the node itself";
 
 /// Checks the node.
 pub fn doctor(options: &Options) -> Diagnosis {

@@ -29,7 +29,7 @@ pub enum SetupError {
         path: PathBuf,
         /// The past participle of the action, such as `read` or `put in place`.
         action: &'static str,
-        /// Why it failed.
+        /// Why the action failed.
         #[source]
         cause: io::Error,
     },
@@ -76,7 +76,7 @@ pub enum SetupError {
     /// but runs no plugin.
     #[error("{0} of this node's pods would fail with {NAME}, so Multus stays")]
     PodsWouldFail(usize),
-    /// The rehearsal before a takeover is impossible.
+    /// The rehearsal could not be completed.
     #[error("cannot find out whether pods would fail, so Multus stays: {}", .0.to_cni().msg)]
     NoRehearsal(#[source] Box<Failure>),
     /// A file in the runtime's directory sorts before every name that Jackfield's configuration may
@@ -117,9 +117,8 @@ pub enum SetupError {
     /// The installation needs a fourth repair within ten minutes.
     #[error("{0}; repaired 3 times within 10 minutes, so {NAME} gives up")]
     GivenUp(Box<Drift>),
-    /// The content of this file cannot be used. The file is `manifest.json`, which lists the files
-    /// that the installer wrote and replaced, or `conf.json` beside it, which is a copy of
-    /// Jackfield's configuration.
+    /// The content of this file cannot be used. The file is the manifest, or `conf.json` beside the
+    /// manifest. `conf.json` is a copy of Jackfield's configuration.
     #[error("{0}: {1}")]
     Manifest(PathBuf, #[source] ManifestError),
     /// The manifest is missing, although an installation replaced a file.
@@ -273,13 +272,13 @@ impl Problem for SetupError {
             },
             SetupError::NoConfDir(_) => "create it, or correct --conf-dir or --cluster-conf-dir",
             SetupError::Busy(_) => {
-                "end that process first (install --watch runs until its pod is deleted)"
+                "end that process first (`install --watch` runs until its pod is deleted)"
             }
             SetupError::NoClusterNetwork { .. } => {
                 "install the cluster's network, or name its directory with --cluster-conf-dir; \
                  nothing was written"
             }
-            SetupError::Multus(_) => "take it over with install --from-multus, or remove it",
+            SetupError::Multus(_) => "take it over with `install --from-multus`, or remove it",
             SetupError::NoMultus(_) => {
                 "omit --from-multus, or give --conf-dir the directory that the runtime reads"
             }
@@ -299,9 +298,10 @@ impl Problem for SetupError {
             }
             SetupError::Conf(_) => "correct it",
             SetupError::CallsItself { .. } => "correct it: name the cluster network",
-            SetupError::Downgrade { installed, .. } => {
-                &format!("use an image of {installed} or newer, or go back with --allow-downgrade")
-            }
+            SetupError::Downgrade { installed, .. } => &format!(
+                "use release {installed} or newer; to install the older release anyway, use \
+                 --allow-downgrade"
+            ),
             SetupError::OtherMachine { theirs, .. } => &format!("use the image for {theirs}"),
             SetupError::GivenUp(drift) => {
                 &format!("{}, then restart this installer", drift.remedy())
@@ -309,32 +309,32 @@ impl Problem for SetupError {
             SetupError::Manifest(..) => {
                 "restore the file from a backup; without a backup, move the files in \
                  .jackfield/before/ back to their original paths, remove the folder .jackfield, \
-                 then run install again"
+                 then run `install` again"
             }
             SetupError::NoManifest { folder, .. } => &format!(
-                "move the files in .jackfield/before/ back to their original paths (in the \
-                 directory of --conf-dir or --bin-dir, under their names without the leading number \
-                 and hyphen), remove {}, then run this again",
+                "rename each file NUMBER-NAME in .jackfield/before/ to NAME, move the file {NAME} \
+                 to the directory of --bin-dir and all other files to the directory of --conf-dir, \
+                 remove {}, then run this again",
                 folder.display()
             ),
-            SetupError::ManifestGone(_) => "run install again; only then can you uninstall",
+            SetupError::ManifestGone(_) => "run `install` again; only then can you uninstall",
             SetupError::JournalMoved { .. } => {
                 "leave journalDir unchanged until the pods of these sandboxes are gone"
             }
             SetupError::Journal(cause) => return cause.remedy(),
             SetupError::InstalledConf(_) | SetupError::Retire(_) => return None,
             SetupError::DamagedRecords { .. } => {
-                "uninstall has changed nothing; delete the pod of each damaged record, so that its \
-                 DEL detaches as much as possible, then run uninstall again; to discard the \
-                 damaged records instead, run uninstall --force"
+                "`uninstall` has changed nothing; delete the pod of each damaged record, so that \
+                 its DEL detaches as much as possible, then run `uninstall` again; to discard the \
+                 damaged records instead, run `uninstall --force`"
             }
             SetupError::InContainer { binary, .. } => &format!(
-                "run {} uninstall on the host itself, where it can detach them",
+                "run `{} uninstall` on the host itself, where it can detach them",
                 binary.display()
             ),
-            SetupError::NotDetached { .. } => "run uninstall again",
+            SetupError::NotDetached { .. } => "run `uninstall` again",
             SetupError::StillAttached { .. } => {
-                "run uninstall again when these pods are gone, or with --force to detach them now"
+                "run `uninstall` again when these pods are gone, or with --force to detach them now"
             }
             SetupError::Watch(..) => "raise fs.inotify.max_user_instances and max_user_watches",
         };

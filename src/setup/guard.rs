@@ -101,8 +101,8 @@ struct LastLook {
     /// The size and checksum of the cluster network's file. This is `None`
     /// - before the first check,
     /// - if the guard cannot read the file,
-    /// - if the administrator set the key `clusterNetwork` or `delegates`, so that the guard does
-    ///   not look for the first network itself ([`Manifest::follows`] is false).
+    /// - if the administrator named the cluster network with the key `clusterNetwork` or
+    ///   `delegates` ([`Manifest::follows`] is false).
     network: Option<Content>,
 }
 
@@ -136,9 +136,9 @@ fn look(
         Err(error) => return Err(error),
     };
     if !is_there {
-        // Another program removed the manifest. The copies of the files that the installation
-        // replaced are in the same folder. If a copy that the node still needs were left there,
-        // `Manifest::read` would have failed. So the new manifest lists no copies.
+        // Another program removed the manifest. The manifest's folder may still contain copies of
+        // the files that the installation replaced. `Manifest::read` would have failed if such a
+        // file existed only as a copy. So the new manifest need not list any copy.
         //
         // An uninstall cannot have removed the manifest, because an uninstall needs the lock that
         // this process holds.

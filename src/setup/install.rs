@@ -35,7 +35,7 @@ pub struct Options {
     pub template: Option<RawObject>,
     /// How long to wait for the cluster network; `None` means no limit.
     pub wait: Option<Duration>,
-    /// Whether to replace a newer binary.
+    /// Whether this binary may replace a newer one.
     pub allow_downgrade: bool,
     /// Whether to take over from Multus, and how.
     pub from_multus: Option<FromMultus>,
@@ -64,8 +64,8 @@ pub struct Installed {
 /// Waits for a cluster network, then installs.
 ///
 /// # Errors
-/// [`SetupError`]. If the configuration that the runtime reads first was usable before the call, it
-/// is also usable after an error.
+/// [`SetupError`]. After an error, the runtime still has a usable configuration if it had one
+/// before the call.
 pub fn install(options: &Options, say: Say<'_>) -> Result<InstallOutcome, SetupError> {
     let lock = InstallLock::take(&options.paths)?;
     install_locked(options, &lock, say, &mut |_| {})
@@ -128,8 +128,8 @@ fn takeover(options: &Options, say: Say<'_>) -> Result<Option<RawObject>, SetupE
 ///
 /// # Errors
 /// - The configuration is invalid.
-/// - The rehearsal is impossible, unless `--force` is set without `--dry-run`.
-/// - Pods would fail, unless `--force` or `--dry-run` is set.
+/// - The rehearsal is impossible. With `--force` but without `--dry-run`, this is not an error.
+/// - Pods would fail. With `--force` or `--dry-run`, this is not an error.
 fn rehearsed(
     options: &Options,
     from: &FromMultus,

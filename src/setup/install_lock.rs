@@ -82,9 +82,9 @@ impl InstallLock {
 }
 
 impl Drop for InstallLock {
-    /// Removes the lock file and its folder if there is no manifest, that is, if nothing is
-    /// installed. If another program has replaced the lock file, leaves the new file, because
-    /// another process may have locked it.
+    /// If nothing is installed, that is, if there is no manifest, removes the lock file and its
+    /// folder. Does not remove a file that another program has put in the lock file's place,
+    /// because a process may have locked that file.
     fn drop(&mut self) {
         if is_at(&self.lock, &self.path) {
             manifest::forget_lock(&self.path);

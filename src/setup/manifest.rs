@@ -9,8 +9,9 @@
 //! ```
 //!
 //! The runtime's directory is the directory from which the container runtime reads configurations.
-//! The folder is in this directory, because the installer's container can write only to this
-//! directory and to the directory of the plugins. The runtime ignores folders in its directory.
+//! The folder `.jackfield` is in this directory, because the installer's container can write only
+//! to this directory and to the directory of the plugins. The runtime ignores folders in its
+//! directory.
 
 mod folder;
 

@@ -113,7 +113,7 @@ pub enum Notice {
     Removed(PathBuf),
     /// A configuration of Multus delegates to Jackfield.
     #[error(
-        "{0} makes Multus delegate to jackfield, but uninstall removes jackfield's configuration"
+        "{0} makes Multus delegate to jackfield, but `uninstall` removes jackfield's configuration"
     )]
     MultusNamesOurs(PathBuf),
     /// The cluster network's configuration was copied into the runtime's directory.
@@ -127,12 +127,12 @@ pub enum Notice {
         cluster_conf_dir: PathBuf,
     },
     /// Uninstall leaves the binary in place, because another program put it there.
-    #[error("another program has replaced {0}, so uninstall leaves that file in place")]
+    #[error("another program has replaced {0}, so `uninstall` leaves that file in place")]
     BinaryStays(PathBuf),
     /// The uninstall ignores damaged records, because `--force` is set.
     #[error(
         "{first}: the record is damaged ({count} damaged records in all); pods with such records \
-         may still be attached, and uninstall leaves the devices and addresses of these pods as \
+         may still be attached, and `uninstall` leaves the devices and addresses of these pods as \
          they are"
     )]
     DamagedRecords {
@@ -144,7 +144,7 @@ pub enum Notice {
     /// The installed configuration is missing, so the uninstall uses the default directory of the
     /// journal.
     #[error(
-        "the installed configuration is missing, so uninstall uses the default directory of the \
+        "the installed configuration is missing, so `uninstall` uses the default directory of the \
          journal"
     )]
     DefaultJournal,
@@ -185,8 +185,8 @@ pub enum TakeoverRemark {
     /// `clusterNetwork`.
     #[error("key \"delegates\" is not taken over, since Multus uses \"clusterNetwork\"")]
     IgnoredDelegates,
-    /// Multus' DaemonSet maintains the kubeconfig.
-    #[error("Multus' DaemonSet maintains {0}")]
+    /// Jackfield's configuration names this kubeconfig, and only Multus' DaemonSet renews it.
+    #[error("only Multus' DaemonSet renews the kubeconfig {0}")]
     KubeconfigOfMultus(String),
 }
 
@@ -204,7 +204,7 @@ impl Problem for Notice {
             }
             Notice::MultusNamesOurs(_) => "restart Multus' DaemonSet, or correct the file",
             Notice::MultusIsBack(binary) => &format!(
-                "run {} uninstall on the node when these pods are gone",
+                "run `{} uninstall` on the node when these pods are gone",
                 binary.display()
             ),
             Notice::NetworkCopied {
@@ -269,14 +269,14 @@ mod tests {
                     "/m".into(),
                     TakeoverRemark::KubeconfigOfMultus("/k".to_owned()),
                 ),
-                "/m: Multus' DaemonSet maintains /k; start `jackfield agent`, set \"kubeconfig\" to \
-                 null in the file of `install --conf`, then remove the DaemonSet",
+                "/m: only Multus' DaemonSet renews the kubeconfig /k; start `jackfield agent`, set \
+                 \"kubeconfig\" to null in the file of `install --conf`, then remove the DaemonSet",
             ),
             (
                 Notice::MultusIsBack("/bin/jackfield".into()),
                 "Multus is the node's network again, and the binary and the journal stay for the pods \
-                 that jackfield attached; run /bin/jackfield uninstall on the node when these pods \
-                 are gone",
+                 that jackfield attached; run `/bin/jackfield uninstall` on the node when these \
+                 pods are gone",
             ),
         ];
         for (notice, expected) in lines {

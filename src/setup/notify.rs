@@ -48,7 +48,8 @@ pub(super) enum Wake {
 }
 
 impl Notify {
-    /// Watches `dirs`, and reads SIGTERM and SIGINT from a descriptor, so that they end a wait.
+    /// Watches `dirs`. Reads SIGTERM and SIGINT from a descriptor, so that these signals end a
+    /// wait.
     pub(super) fn new(dirs: Vec<PathBuf>) -> Result<Notify, SetupError> {
         let first = dirs.first().cloned().unwrap_or_default();
         let failed = |cause| not_watched(&first, cause);
@@ -110,8 +111,8 @@ impl Notify {
         if self.is_ended_after(&mut fds, limit) {
             return Wake::End;
         }
-        // The manifest's folder does not count, because taking and releasing the lock of the
-        // installation may create and remove this folder.
+        // An event about the manifest's folder is no change, because taking and releasing the lock
+        // of the installation may create and remove this folder.
         let counts = |event: &InotifyEvent| event.name.as_ref().is_none_or(|name| name != FOLDER);
         match self.inotify.read_events() {
             Ok(events) if events.iter().any(counts) => Wake::Changed,
@@ -136,7 +137,8 @@ impl Notify {
 /// Blocks SIGTERM and SIGINT in this thread, and returns both signals. A [`Notify`] then reads a
 /// signal even if the signal arrived before the `Notify` was created. Without the block, a signal
 /// would kill an ordinary process, and the first process of a container would not notice the
-/// signal. The error names `dir`.
+/// signal. An error says that `dir` cannot be watched, because the caller blocks the signals before
+/// it watches `dir`.
 pub(super) fn block_signals(dir: &Path) -> Result<SigSet, SetupError> {
     let ends = SigSet::from_iter([Signal::SIGTERM, Signal::SIGINT]);
     let blocked = ends.thread_block();

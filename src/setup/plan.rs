@@ -69,10 +69,9 @@ pub(super) struct InstallPlan {
     pub(super) conf: OurConf,
     /// The name of the file for Jackfield's configuration.
     pub(super) name: String,
-    /// Whether the installer always makes the first network in [`HostPaths::cluster_conf_dir`] the
-    /// cluster network. When another network becomes the first, the installer then changes
-    /// Jackfield's configuration. If false, Jackfield's configuration keeps the cluster network
-    /// that it names.
+    /// If true, the cluster network is the first network in [`HostPaths::cluster_conf_dir`], and
+    /// the installer changes Jackfield's configuration when another network becomes the first. If
+    /// false, Jackfield's configuration keeps the cluster network that it names.
     pub(super) follows: bool,
     /// Multus' configuration, converted to Jackfield's keys, if this or an earlier installation
     /// replaces Multus.

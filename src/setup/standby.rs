@@ -24,9 +24,10 @@ use super::{HostPaths, Notice, Say, SetupError, takeover, uninstall};
 use crate::cluster::InstallationState;
 use crate::diagnostic::{self, Problem};
 
-/// The first and the longest pause between two attempts to take over, if no file in the runtime's
-/// directory of CNI configurations changes.
+/// The pause after the first failed attempt to take over. Each further failure doubles the pause. A
+/// changed file in the runtime's directory of CNI configurations shortens the pause to [`SOON`].
 const FIRST_PAUSE: Duration = Duration::from_secs(10);
+/// The longest pause between two attempts to take over.
 const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 /// How often the installer reads the runtime's directory again and reports to the agent, if no file
 /// in the directory changes.
@@ -145,7 +146,8 @@ fn of_multus(options: &Options, say: Say<'_>) -> Result<Option<MultusStanding>, 
     let runtime = match Directory::read(paths, &paths.conf_dir) {
         // The runtime's directory does not exist, so it has no configuration of Multus. If the
         // cluster network's file belongs in another directory (`is_apart`), go on: the installer
-        // creates the runtime's directory. If that file belongs in the missing directory, fail.
+        // creates the runtime's directory. Otherwise fail: an administrator must create the
+        // directory or correct `--conf-dir`.
         Err(SetupError::NoConfDir(_)) if paths.is_apart() => return Ok(None),
         runtime => runtime?,
     };
@@ -181,8 +183,8 @@ fn go_back(paths: &HostPaths, say: Say<'_>) -> Result<Option<MultusStanding>, Se
     Ok(Some(stays(Notice::MultusIsBack(manifest.binary))))
 }
 
-/// Attempts the takeover. Returns `None` if a signal ends this process. Does not log an attempt
-/// that fails for the same reason as the previous attempt.
+/// Attempts the takeover. Returns `None` if SIGTERM or SIGINT arrives. Does not log an attempt that
+/// fails for the same reason as the previous attempt.
 fn attempt(
     options: &Options,
     notify: &Notify,

@@ -86,8 +86,9 @@ pub(super) fn give_back(
     leaving.stage(paths)?.put()
 }
 
-/// Restores the previous configuration, then removes Jackfield's configuration. Returns the copy of
-/// Jackfield's configuration beside the manifest, or `None` if the copy is missing.
+/// Restores the previous configuration, then removes Jackfield's configuration. Keeps a copy of
+/// Jackfield's configuration in the manifest's folder, and returns this copy. Returns `None` if
+/// neither the configuration nor a copy exists.
 fn remove_conf(
     paths: &HostPaths,
     manifest: &Manifest,
@@ -114,8 +115,8 @@ fn remove_conf(
     let in_conf_dir = |path: &&PathBuf| path.parent() == Some(&paths.conf_dir);
     let replaced = manifest.replaced.iter().map(|kept| &kept.path);
     for path in replaced.filter(in_conf_dir) {
-        // Keep a file that another program has written since the installation, unless the file
-        // refers to Jackfield.
+        // Keep a file that another program has written since the installation. But restore the
+        // previous file if the current file names Jackfield.
         let current = runtime.kind_of(path.file_name().unwrap_or_default());
         let is_others = current.is_some_and(|kind| !matches!(kind, Kind::Ours(_)));
         if was_installed && is_others && !names_ours(paths, path) {

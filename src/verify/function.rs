@@ -1,4 +1,4 @@
-//! Verifies the settings of a virtual function on its physical function.
+//! Verifies the settings that a physical function reports for one of its virtual functions.
 //!
 //! The expected settings come from the keys of sriov-cni and ib-sriov-cni in the definition. A
 //! hardware address or GUID that the pod requests is an expected setting too. Verification skips
@@ -21,8 +21,8 @@ use crate::plan::Requested;
 use super::Mismatch;
 pub use key_error::FunctionConfigError;
 
-/// Keys that only plugins for virtual functions have. `mac` and `vlan` are not in the list, since
-/// plugins for other devices have them too.
+/// Keys that only plugins for virtual functions have. `mac` and `vlan` are not in the list, because
+/// plugins for other devices have these keys too.
 const FUNCTION_KEYS: [&str; 7] = [
     "vlanQoS",
     "vlanProto",

@@ -37,15 +37,15 @@ pub enum Masters<'a> {
     #[default]
     Any,
     /// Only these interfaces. This applies on CHECK. The list contains the interfaces of later
-    /// attachments, such as a bond over the interface. An interface with such a master must have
-    /// the expected hardware address as its current or permanent address. Missing IP addresses are
-    /// then only a warning.
+    /// attachments, such as a bond over the interface. For an interface with a master in the list:
+    /// - The expected hardware address must be the interface's current or permanent address.
+    /// - A missing IP address is only a warning.
     Among(&'a [InterfaceName]),
 }
 
 impl<'a> Intended<'a> {
-    /// Returns the result's entry for this interface: the entry with the interface's name, otherwise
-    /// the first entry. Skips entries without a sandbox.
+    /// Returns the result's entry for this interface: the entry with the interface's name,
+    /// otherwise the first entry. Skips entries without a sandbox.
     pub(super) fn interface(&self) -> Option<&'a Interface> {
         let result = self.answered?;
         let named = |interface: &&Interface| {

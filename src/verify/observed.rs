@@ -14,8 +14,8 @@ pub struct Observed {
     pub link: Option<Link>,
     /// The IP addresses of the interface.
     pub addresses: Vec<Address>,
-    /// The name of the link that has enslaved the attachment's interface, such as a bridge or a
-    /// bond. For a link outside the pod's namespace, the index instead of the name, such as
+    /// The name of the bridge, bond or other link that has enslaved the attachment's interface. If
+    /// this link is outside the pod's namespace, the field contains the link's index, for example
     /// `number 9`. `None` for a VRF, because a VRF changes only routing. Always `None` with
     /// [`Masters::Any`].
     pub master: Option<String>,

@@ -84,7 +84,9 @@ fn a_plugin_of_another_version_gets_a_line_that_says_so() {
     newer[3] = 2;
     let answer = refusal(&say(&lab, &newer));
     assert!(
-        answer.contains("it speaks version 2, but this release speaks version 1; use the same"),
+        answer.contains(
+            "it speaks protocol version 2, but this release speaks protocol version 1; use the same"
+        ),
         "{answer}"
     );
     let unknown = br#""later-invention""#;
@@ -167,7 +169,11 @@ fn an_agent_of_another_version_gives_the_plugin_a_line_that_says_so() {
     let socket = lab.socket().display().to_string();
     lab.add("web", &uid).fails(
         107,
-        &["agent at", &socket, "it speaks version 2, but this release"],
+        &[
+            "agent at",
+            &socket,
+            "it speaks protocol version 2, but this release",
+        ],
     );
     newer.join().unwrap();
 }

@@ -28,9 +28,9 @@ A test has a tag for each clause that it proves. A tag is a comment directly abo
 ```
 
 A tag contains the specification, the section, the clause's name within the section (`valid` in this
-example), and free text after a colon. In the tables below, the clause's name follows the section. If
-a section has only one clause, that clause may have no name. A second line, if there is one, names the
-party that the clause binds.
+example), and free text after a colon. In the tables below, the column `Clause` has the section and the
+clause's name. If a section has only one clause, that clause may have no name. A second line in this
+column names the party that the clause binds.
 
 | Word | Meaning |
 |---|---|
@@ -41,7 +41,7 @@ party that the clause binds.
 | *not ours* | the clause binds another party |
 | as | a newer specification has the same clause. The tests of either clause count for both |
 | MUST, SHOULD | how binding the clause is. SHALL and REQUIRED count as MUST, RECOMMENDED as SHOULD |
-| says | the clause describes a behaviour without one of these words |
+| says | the clause describes a behaviour without MUST or SHOULD |
 
 ";
 

@@ -14,8 +14,9 @@ line. It names network, interface, plugin and remedy, as far as they apply. Unle
 code. `details` has the code of each delegate that failed. The codes 2 and 3 occur only in `details`.
 
 CNI 1.1.0 defines the codes up to 99 (§5 Error; 50 and 51 in §2 STATUS). Jackfield defines the codes from 100. If a
-delegate fails ADD, CHECK or STATUS with code 11, Jackfield passes on that code. On STATUS, Jackfield also passes on
-code 51. For any other failure of a delegate, Jackfield returns code 106 on DEL, 50 on STATUS, and 100 otherwise.
+delegate fails ADD, CHECK or STATUS with code 11, Jackfield returns code 11. If a delegate fails STATUS with code 51,
+Jackfield returns code 51. For any other failure of a delegate, Jackfield returns code 106 on DEL, 50 on STATUS, and 100
+on all other verbs.
 
 What to check for each code, with examples: [troubleshooting.md](troubleshooting.md#by-code).
 

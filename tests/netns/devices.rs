@@ -243,7 +243,7 @@ fn a_vf_without_its_interface_fails_before_anything_runs() {
         &[
             KERNEL,
             "no network namespace",
-            "unbind, then to the file bind, in /sys/bus/pci/drivers/igbvf",
+            "write its PCI address to /sys/bus/pci/drivers/igbvf/unbind, then to",
         ],
     );
 }

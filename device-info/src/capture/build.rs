@@ -99,7 +99,7 @@ pub enum CaptureError {
     #[error("the capture is broken: {0}; capture the machine again")]
     Json(#[source] serde_json::Error),
     /// The format version is unknown.
-    #[error("the capture has format {0}, not {FORMAT}; capture the machine again, or use the version that wrote it", FORMAT = super::FORMAT)]
+    #[error("the capture has format {0}, not {FORMAT}; capture the machine again, or use the release of device-info that wrote the capture", FORMAT = super::FORMAT)]
     Format(u32),
     /// A path or link that leaves the directory.
     #[error(

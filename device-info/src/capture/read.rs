@@ -30,9 +30,13 @@ const NET_TEXTS: [&str; 5] = ["address", "type", "mtu", "phys_port_name", "phys_
 const BUSES: [&str; 4] = ["vdpa", "virtio", "auxiliary", "netdevsim"];
 
 impl Capture {
-    /// Captures all PCI network functions, subfunctions and RDMA devices, and all vDPA, virtio and
-    /// netdevsim devices, with their interfaces in this network namespace. If `devlink` is given,
-    /// also captures the switches of SR-IOV and netdevsim devices.
+    /// Captures all
+    ///
+    /// - PCI functions that are network controllers,
+    /// - subfunctions, vDPA devices, virtio devices and netdevsim devices,
+    /// - interfaces that these devices have in this network namespace,
+    /// - RDMA devices,
+    /// - switches of PCI functions with SR-IOV and of netdevsim devices, if `devlink` is given.
     ///
     /// Writes nothing, and reads at most 4 KiB of each file.
     #[must_use]

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 pub enum EswitchMode {
     /// By MAC and VLAN. The physical function's driver programs the switch.
     Legacy,
-    /// By rules that the host sets. For each function, the host has an interface, the function's
-    /// representor.
+    /// By rules that the host sets. Each function has a representor, which is an interface of the
+    /// host.
     Switchdev,
 }
 

@@ -128,8 +128,8 @@ fn fill_vdpa(vdpa: &mut WireVdpa, facts: &Facts) -> Result<(), CompletionError> 
     )?;
     let driver = found.driver.map(|driver| driver.to_string());
     fill.text("vdpa.driver", &mut vdpa.driver, driver.as_deref())?;
-    // Compare only the last component of a virtio device's path. `facts` contain a path below
-    // `/sys`, but a file may follow the specification's example, whose path is below `/dev/sys`.
+    // Compare only the last component of a virtio device's path. The path in `facts` is below
+    // `/sys`. The given path may be below `/dev/sys`, as in the specification's example.
     let name = |path: &str| path.rsplit('/').next().map(str::to_owned);
     let same_virtio = driver.as_deref() == Some("virtio")
         && vdpa.path.as_deref().and_then(name) == found.path.as_deref().and_then(name);

@@ -14,24 +14,24 @@ use crate::vdpa::{VdpaDevice, VdpaDriver};
 /// `None` means that the device lacks the value, or that this machine does not report the value.
 ///
 /// [`complete`](crate::complete) compares these facts with device information in JSON. It adds
-/// missing keys, and refuses values that contradict the facts. If a fact is `None`, it neither adds
-/// nor checks the fact's key.
+/// missing keys, and refuses values that contradict the facts. If a fact is `None`, `complete`
+/// neither adds nor checks the fact's key.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
     /// The identifier that kubelet allocated.
     pub id: String,
-    /// The address of the PCI function. A vDPA device has the address of the PCI function behind
-    /// it. `None` for a subfunction, which is only a part of a PCI function.
+    /// The address of the PCI function. For a vDPA device, the address of the PCI function behind
+    /// the device. `None` for a subfunction, which is only a part of a PCI function.
     pub pci_address: Option<PciAddress>,
     /// The physical function of a virtual function. For a subfunction, the PCI function that
-    /// contains it.
+    /// contains the subfunction.
     pub pf_pci_address: Option<PciAddress>,
     /// `/dev/vhost-net`, if the function has a user-space driver. A DPDK program can exchange
     /// packets with the kernel through this device node. `None` for other functions.
     pub vhost_net: Option<String>,
-    /// The RDMA devices in this network namespace.
+    /// The device's RDMA devices, except those in another network namespace.
     pub rdma_devices: Vec<String>,
-    /// The representor.
+    /// The device's representor.
     pub representor_device: Option<String>,
     /// The vDPA device. `None` for a PCI function with no vDPA device or with more than one.
     pub vdpa: Option<VdpaFacts>,
@@ -42,7 +42,7 @@ pub struct Facts {
 pub struct VdpaFacts {
     /// The name on the vDPA bus.
     pub parent_device: String,
-    /// The driver, which shows whether a program or this kernel uses the device.
+    /// The driver: `vhost` if a program uses the device, `virtio` if this kernel uses the device.
     pub driver: Option<VdpaDriver>,
     /// The path at which the device is opened.
     pub path: Option<String>,
@@ -53,8 +53,8 @@ impl Facts {
     /// the device.
     ///
     /// `switches` returns the switch of a physical function
-    /// ([`Devlink::switch`](crate::Devlink::switch)), in which `read` finds the representor. If
-    /// `switches` returns `None`, `read` looks up the representor in sysfs.
+    /// ([`Devlink::switch`](crate::Devlink::switch)). `read` looks up the representor in this
+    /// switch. If `switches` returns `None`, `read` looks up the representor in sysfs.
     #[must_use]
     pub fn read(
         sysfs: &Sysfs,

@@ -8,8 +8,8 @@ use crate::quoted::Quoted;
 /// A version of the Device Information Specification, `<MAJOR>.<MINOR>.<PATCH>`
 /// (`DEVINFO 1.1.0 §3.1.2`).
 ///
-/// The crate accepts any 1.x.y, because a minor version only adds keys, and the crate keeps unknown
-/// keys.
+/// The crate accepts every version 1.x.y: a minor version only adds keys, and the crate keeps the
+/// keys that it does not know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SpecVersion {
     minor: u32,
@@ -19,7 +19,7 @@ pub struct SpecVersion {
 impl SpecVersion {
     /// The first version.
     pub const V1_0_0: Self = Self { minor: 0, patch: 0 };
-    /// The version that added representors, and the latest that this crate supports.
+    /// The version that added representors. The crate knows no keys of later versions.
     pub const V1_1_0: Self = Self { minor: 1, patch: 0 };
 }
 
@@ -48,7 +48,7 @@ impl fmt::Display for SpecVersion {
     }
 }
 
-/// A text that is not a supported version of the specification.
+/// A text that is not a version 1.x.y.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0} is not a known version of device-info; write 1.1.0")]
+#[error("{0} is not a version 1.x.y of device-info; write 1.1.0")]
 pub struct SpecVersionError(Quoted);

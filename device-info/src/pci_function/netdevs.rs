@@ -23,11 +23,9 @@ impl PciFunction {
 
     /// Returns the function's own interface.
     ///
-    /// If the function has one interface, returns that interface. Returns `None` if the interface
-    /// is or may be a representor.
-    ///
-    /// If the function has several interfaces, returns the interface that is a port to the wire.
-    /// Returns `None` if no interface, or more than one, is a port to the wire.
+    /// - One interface: returns this interface, or `None` if it is or may be a representor.
+    /// - Several interfaces: returns the only interface that is a port to the wire. Returns `None`
+    ///   if no interface, or more than one, is a port to the wire.
     #[must_use]
     pub fn netdev(&self) -> Option<String> {
         own_netdev(&self.entry).or_else(|| match self.netdevs().as_slice() {

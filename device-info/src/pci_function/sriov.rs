@@ -57,8 +57,8 @@ impl PciFunction {
             .map(|hex| hex.0)
     }
 
-    /// Returns the address of the physical function of a virtual function. `None` for a function
-    /// that is not virtual, and for a virtual function that was passed into this virtual machine.
+    /// Returns the address of a virtual function's physical function. `None` for every other
+    /// function. Also `None` in a virtual machine that has only the virtual function.
     #[must_use]
     pub fn physfn(&self) -> Option<PciAddress> {
         let physical = self.entry.link_name("physfn")?.parse().ok()?;

@@ -1,4 +1,4 @@
-//! Functions on VFIO drivers.
+//! PCI functions that are bound to VFIO drivers.
 
 use serde::Serialize;
 
@@ -12,8 +12,8 @@ use crate::pci_address::PciAddress;
 pub struct Vfio {
     /// The number of the IOMMU group.
     pub group: u32,
-    /// Whether the group has no IOMMU. The process that uses the device can then write to all
-    /// memory of the machine.
+    /// `true` in VFIO's no-IOMMU mode. In this mode, the process that uses the device can write to
+    /// all memory of the machine.
     pub noiommu: bool,
     /// The group's character device, if it exists: `/dev/vfio/11`, `/dev/vfio/noiommu-0`.
     pub path: Option<String>,

@@ -38,7 +38,7 @@ pub enum StoreError {
     },
     /// A file that describes a different device.
     #[error(
-        "{path} describes a device other than {asked}: it is stale, or two resources share this file name; remove it, or rename a resource"
+        "{path} describes a device other than {asked}: the file is stale, or two resources share this file name; remove the file, or rename a resource"
     )]
     OtherDevice {
         /// The file.

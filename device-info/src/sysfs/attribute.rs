@@ -71,7 +71,7 @@ fn read_at<'a>(
         }
     };
     let mut file = File::from(opened);
-    // Counts the read below, and the close at the end of this function.
+    // The read below, and the close at the end of this function.
     count(2);
     // One read is enough, because sysfs returns an attribute whole or not at all.
     let length = loop {
@@ -109,7 +109,7 @@ fn unsorted_names(path: &Path, most: usize) -> Result<Vec<String>, AttributeErro
     let mut names = Vec::new();
     let entries =
         std::fs::read_dir(path).map_err(|error| AttributeError::new(path, Cause::of(&error)))?;
-    // Counts an fstat of the opened directory, two reads of up to 32 KiB, and a close.
+    // An fstat of the opened directory, two reads of up to 32 KiB, and a close.
     count(4);
     for entry in entries.take(most) {
         let entry = entry.map_err(|error| AttributeError::new(path, Cause::of(&error)))?;
@@ -120,6 +120,7 @@ fn unsorted_names(path: &Path, most: usize) -> Result<Vec<String>, AttributeErro
     Ok(names)
 }
 
+/// Counts system calls, so that tests can limit their number.
 #[cfg(test)]
 pub(crate) fn count(calls: usize) {
     super::cost::add(calls);
@@ -163,7 +164,7 @@ pub(crate) enum Cause {
     #[error("there is no value")]
     Absent,
     #[error(
-        "is larger than {MAX_ATTRIBUTE} bytes, unlike any attribute; check that sysfs is mounted there"
+        "is larger than {MAX_ATTRIBUTE} bytes, so it is not a sysfs attribute; check that sysfs is mounted there"
     )]
     Huge,
     #[error("is not text; check that sysfs is mounted there")]

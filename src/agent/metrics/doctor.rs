@@ -28,12 +28,12 @@ impl Doctor {
             findings: add(
                 registry,
                 "doctor_findings",
-                "Findings of the last jackfield doctor on this node, by check",
+                "Findings of the last `jackfield doctor` on this node, by check",
             ),
             ran: add_time(
                 registry,
                 "doctor_last_run_timestamp",
-                "Unix time of the last jackfield doctor on this node",
+                "Unix time of the last `jackfield doctor` on this node",
                 Time::default(),
             ),
         }

@@ -24,7 +24,7 @@ Three metrics show what the journal contains: `jackfield_attachments`, `jackfiel
 `jackfield_unrestored_devices`. The plugin counts the journal's records in each STATUS, in each GC, in each change of a
 running pod's networks, and in each DEL that fails. In a DEL that succeeds, it counts them only if the last count was at
 least a minute ago. Between two counts, each successful ADD adds one to `jackfield_attachments`. Each successful DEL
-subtracts one, unless it found nothing to detach. The other two metrics do not change between two counts.
+subtracts one if it had something to detach. The other two metrics do not change between two counts.
 
 ## What to watch
 
@@ -46,14 +46,14 @@ The agent's log has a line for each failed call, with pod, container, network an
   series. All further networks, and networks without a usable definition, share the value `other`. The same limit
   applies to `plugin`.
 - `phase` is one of `question` (asking the agent), `devices` (waiting until kubelet's record shows the pod's devices),
-  `plan`, `lock` (waiting for another call on the same sandbox), `journal`, `delegates`, `verify`, `routes`, `publish`
-  (leaving status and events for the agent) and `unwind` (rolling back a failed ADD).
+  `plan`, `lock` (waiting for the container's lock), `journal`, `delegates`, `verify`, `routes`, `publish` (leaving
+  status and events for the agent) and `unwind` (rolling back a failed ADD).
 - `check` is a check of `jackfield doctor`.
 
 `jackfield_devices` counts the devices that kubelet's pod-resources API names. A scrape shows the figures of the agent's
-last query to kubelet. Figures are out of date after a minute, or as soon as the agent tells a plugin about a pod's
-devices. When a scrape shows figures that are out of date, the agent queries kubelet for the next scrape, at most once a
-second. The first scrape may show no devices.
+last query to kubelet. The figures are out of date after a minute. They are also out of date after the agent has told a
+plugin a pod's devices, because kubelet may just have allocated these devices. When a scrape shows figures that are out
+of date, the agent queries kubelet for the next scrape, at most once a second. The first scrape may show no devices.
 
 For each check, `jackfield doctor` sends the number of findings to the agent. The agent serves the numbers of the last
 run until the agent restarts. Before the first run, `/metrics` has no such numbers. If no agent listens during a run,

@@ -11,8 +11,9 @@ use crate::cluster::ClaimedDevice;
 use crate::kubelet::{DynamicDevice, PodDevices};
 
 impl Evidence<'_> {
-    /// Returns the identifiers of `devices`, as their ResourceSlices give them, in the order of the
-    /// containers and without duplicates.
+    /// Returns the identifier of each device in `devices`, from the device's ResourceSlice. The
+    /// identifiers are sorted by container, and then by [`numeric`]. Each identifier occurs once.
+    ///
     /// Fails if a device has no identifier, or if kubelet's record of claims does not show that the
     /// device belongs to a claim of this pod.
     pub(super) fn of_claims(
@@ -31,7 +32,8 @@ impl Evidence<'_> {
         Ok(all)
     }
 
-    /// Returns the devices that kubelet prepared for claims of this pod, by identifier.
+    /// Returns the devices that kubelet prepared for claims of this pod. The key of each device is
+    /// its identifier.
     pub(in crate::allocation) fn claimed(&self) -> BTreeMap<String, ClaimedDevice> {
         let devices = self.pod_resources.into_iter().flat_map(PodDevices::dynamic);
         let claimed = devices.filter_map(|device| {

@@ -15,10 +15,11 @@ pub(super) type ContainerDevice<'a> = (usize, &'a DynamicDevice);
 pub(super) struct Index<'a> {
     /// For each resource, the devices of device plugins, in the order of pod-resources.
     of_plugins: HashMap<&'a str, Vec<&'a str>>,
-    /// The devices of ResourceClaims to which a ResourceSlice gives a resource name (the attribute
-    /// `k8s.cni.cncf.io/resourceName`), by this name, in the order of the containers.
+    /// For each resource, the devices of ResourceClaims, in the order of the containers. A device's
+    /// ResourceSlice names the resource in the attribute `k8s.cni.cncf.io/resourceName`.
     pub(super) by_resource: BTreeMap<&'a str, Vec<ContainerDevice<'a>>>,
-    /// The devices of ResourceClaims whose ResourceSlice lacks this attribute, by DRA driver.
+    /// For each DRA driver, the devices of ResourceClaims without this attribute, in the order of
+    /// the containers.
     pub(super) by_driver: BTreeMap<&'a str, Vec<ContainerDevice<'a>>>,
     requests: HashMap<&'a str, DeviceRequests>,
 }

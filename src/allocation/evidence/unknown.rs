@@ -1,4 +1,8 @@
-//! Verdicts on resources whose devices are missing or unknown, and the causes.
+//! Verdicts on a resource if kubelet reports no devices or too few devices of it, or if kubelet's
+//! checkpoint cannot be used.
+//!
+//! A [`Verdict`] says what the evidence shows about the pod's devices of one resource. A verdict is
+//! final if waiting for kubelet cannot change it.
 
 use super::{Evidence, Verdict};
 use crate::allocation::{
@@ -9,7 +13,7 @@ use crate::kubelet::PodDevices;
 
 impl Evidence<'_> {
     /// Returns the verdict on a resource if neither kubelet nor a ResourceSlice reports a device of
-    /// it. `requested` is the number of devices that the pod requests.
+    /// the resource. `requested` is the number of devices that the pod requests.
     pub(super) fn no_device(&self, requested: u64) -> Verdict {
         let answer = self.pod_resources;
         let dynamic = || answer.into_iter().flat_map(PodDevices::dynamic);

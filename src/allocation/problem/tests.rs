@@ -104,7 +104,10 @@ fn causes_of_unknown_devices_have_these_messages() {
                 error: error.clone(),
                 ids: ids(2),
             },
-            torn("pod-resources names d1, d2, but only the checkpoint shows which pod has them: "),
+            torn(
+                "the pod-resources API names d1, d2, but without a usable checkpoint Jackfield \
+                 cannot find out which pod has them: ",
+            ),
         ),
         (
             UnknownCause::Missing {
@@ -115,7 +118,7 @@ fn causes_of_unknown_devices_have_these_messages() {
                 pod_resources: PodResourcesAnswer::NoDevices,
             },
             "kubelet's checkpoint /k lists 1 of the 2 requested devices for this pod, UID u \
-             (pod-resources names none); recreate the pod, or restart kubelet"
+             (the pod-resources API names none); recreate the pod, or restart kubelet"
                 .to_owned(),
         ),
         (
@@ -206,18 +209,21 @@ fn the_answers_of_pod_resources_have_these_messages() {
     for (answer, words) in [
         (
             other_pod(Some("u")),
-            "pod-resources names d1, d2, which the checkpoint lists for UID u",
+            "the pod-resources API names d1, d2, which the checkpoint lists for UID u",
         ),
-        (other_pod(None), "pod-resources names d1, d2"),
+        (other_pod(None), "the pod-resources API names d1, d2"),
         (PodResourcesAnswer::Failure("x".to_owned()), "x"),
-        (PodResourcesAnswer::NoDevices, "pod-resources names none"),
+        (
+            PodResourcesAnswer::NoDevices,
+            "the pod-resources API names none",
+        ),
         (
             PodResourcesAnswer::UnknownPod,
-            "pod-resources does not know the pod",
+            "the pod-resources API does not know the pod",
         ),
         (
             PodResourcesAnswer::NotAsked,
-            "Jackfield did not query pod-resources",
+            "Jackfield did not query the pod-resources API",
         ),
     ] {
         assert_eq!(answer.to_string(), words);
@@ -268,8 +274,8 @@ fn allocation_remarks_have_these_messages() {
     };
     assert_eq!(
         remark.to_string(),
-        "kubelet's pod-resources names d1 of resource r for a pod of this name, but \
-         kubelet's checkpoint /k does not list all of them for the pod's UID; Jackfield uses the \
+        "kubelet's pod-resources API names d1 of resource r for a pod with this pod's name, but \
+         kubelet's checkpoint /k does not list all of them for this pod's UID; Jackfield uses the \
          checkpoint"
     );
     let failure = AllocationRemark::Failure("x; do y".to_owned());

@@ -128,10 +128,10 @@ impl ApiServer {
     /// Returns the resource version of the cluster's definitions. A watch can begin at this
     /// version.
     ///
-    /// Lists only the definition `any` in the namespace `default`. This definition need not exist.
-    /// The API server looks at no other definition for this list. For a list with `limit=1`, the
-    /// API server would visit all definitions: for 10,000 definitions, this took 2.7 ms of CPU time
-    /// instead of 1.0 ms.
+    /// Lists only the definition with the arbitrary name `any` in the namespace `default`. This
+    /// definition need not exist. The API server looks at no other definition for this list. For a
+    /// list with `limit=1`, the API server would visit all definitions: for 10,000 definitions,
+    /// this took 2.7 ms of CPU time instead of 1.0 ms.
     ///
     /// # Errors
     /// [`ApiError`].

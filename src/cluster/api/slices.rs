@@ -96,9 +96,8 @@ fn identified(device: DeviceSpec) -> (String, SliceIdentity) {
     (device.name, identity)
 }
 
-/// Whether [`identify`] can add something to kubelet's report. It can if the report has devices of
-/// DRA drivers. It also can if the report lists the resources that have devices on this node
-/// ([`PodDevices::on_node`]), because kubelet's list lacks the resources of DRA drivers.
+/// Whether `devices` has a part that [`identify`] completes: devices of DRA drivers, or the list
+/// [`PodDevices::on_node`]. Kubelet leaves the resources of DRA drivers out of this list.
 pub(super) fn concern(devices: &PodDevices) -> bool {
     devices.on_node.is_some() || devices.dynamic().next().is_some()
 }

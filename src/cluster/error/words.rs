@@ -162,8 +162,8 @@ mod tests {
             ),
             (
                 agent(AgentProblem::Frame(FrameError::Version(2))),
-                "agent at /run/agent.sock: it speaks version 2, but this release speaks version 1; \
-                 use the same release of plugin and agent",
+                "agent at /run/agent.sock: it speaks protocol version 2, but this release speaks \
+                 protocol version 1; use the same release of plugin and agent",
             ),
             (
                 agent(AgentProblem::OtherReply),

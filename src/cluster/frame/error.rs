@@ -13,7 +13,7 @@ pub enum FrameError {
     Io(#[source] io::Error),
     /// The message does not begin with the header of a Jackfield message.
     Foreign,
-    /// The other side uses this version, which this release does not support.
+    /// The other side uses this protocol version, which this release does not support.
     Version(u16),
     /// The message is larger than the limit.
     TooLarge {
@@ -50,14 +50,15 @@ impl FrameError {
 
 impl Problem for FrameError {
     // "It" is the other side of the connection. The caller writes the name of that side in front,
-    // as in "agent at /run/agent.sock: it speaks version 2".
+    // as in "agent at /run/agent.sock: it speaks protocol version 2".
     fn words(&self) -> String {
         match self {
             Self::Io(source) => source.to_string(),
             Self::Foreign => "it sent a message that is not Jackfield's".to_owned(),
-            Self::Version(theirs) => {
-                format!("it speaks version {theirs}, but this release speaks version {VERSION}")
-            }
+            Self::Version(theirs) => format!(
+                "it speaks protocol version {theirs}, but this release speaks protocol version \
+                 {VERSION}"
+            ),
             Self::TooLarge { length, limit } => {
                 format!("a message has {length} bytes, but only {limit} are allowed")
             }
@@ -92,8 +93,8 @@ mod tests {
             ),
             (
                 FrameError::Version(2),
-                "it speaks version 2, but this release speaks version 1; use the same release of \
-                 plugin and agent",
+                "it speaks protocol version 2, but this release speaks protocol version 1; use the \
+                 same release of plugin and agent",
             ),
             (
                 FrameError::TooLarge {

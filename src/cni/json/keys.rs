@@ -48,8 +48,8 @@ fn only(mut letters: impl Iterator<Item = char>) -> Option<char> {
 /// Parsers disagree about such a text. Go merges the values of a repeated key, and ignores `null`.
 /// Other parsers take the first or the last value.
 ///
-/// `names` is the path of an object whose keys are names, such as the annotations of a pod. In this
-/// object, case matters: `Name` and `name` are two keys. If `names` is empty, there is no such
+/// `names` is the path of the one object in which case matters: there, `Name` and `name` are two
+/// keys. The annotations of a pod are such an object. If `names` is empty, case matters in no
 /// object.
 ///
 /// # Errors
@@ -94,8 +94,9 @@ pub(crate) struct Key<'v, 't> {
 /// An object or a list that is open at the current position.
 enum Nesting {
     Object {
+        /// The number of the object, as in [`Key::object`].
         number: usize,
-        /// The position of the last key, including its quotes.
+        /// The position of the key that was read last in this object, including the key's quotes.
         key: Range<usize>,
         /// Whether the next string is a key.
         at_key: bool,
@@ -160,7 +161,8 @@ impl Key<'_, '_> {
 }
 
 impl Nesting {
-    /// Returns the number of this object, if `meant` is the key whose value is being read.
+    /// Returns the `number` of an object if the key that was read last in this object is `meant`.
+    /// Otherwise, and for a list, returns `None`.
     fn object_at(&self, text: &str, meant: &str) -> Option<usize> {
         let Self::Object { number, key, .. } = self else {
             return None;

@@ -4,8 +4,8 @@
 //! does not list. An attachment that begins after the GC has read the journal is not in the list
 //! and would lose its resources. For this reason, CNI forbids the runtime to call ADD or DEL during
 //! a GC (CNI 1.1.0 §2, Lifecycle & Ordering). But the runtime cannot prevent the changes, because
-//! Jackfield starts the changes itself. If the changes do not end in time, the GC still detaches
-//! the sandboxes that the runtime no longer lists, but does not call the plugins with GC.
+//! Jackfield starts the changes itself. If the changes do not end in time, Jackfield still detaches
+//! the sandboxes that the runtime no longer lists, but calls no plugin with the verb GC.
 
 use std::fs::File;
 use std::path::Path;
@@ -14,10 +14,10 @@ use std::time::Instant;
 use super::{LockError, lock_directory};
 use crate::disk;
 
-/// The directory that a change or a GC locks, inside the directory of the locks.
+/// The name of the directory that a change or a GC locks.
 const FOLDER: &str = "changes";
-/// The directory that a GC locks before it waits for running changes. A new change then waits for
-/// the GC, so a flow of changes cannot keep the GC waiting.
+/// The name of the directory that a GC locks before it waits for running changes. A new change then
+/// waits for the GC, so a flow of changes cannot keep the GC waiting.
 const GATE: &str = "gc";
 
 /// A lock that any number of changes share, or that one GC holds alone.
@@ -28,14 +28,14 @@ const GATE: &str = "gc";
 #[derive(Debug)]
 pub struct ChangesLock {
     _dir: File,
-    /// The lock on [`GATE`]. A GC keeps this lock until the GC ends. A change releases it as soon
-    /// as the change has the lock on [`FOLDER`].
+    /// The lock on [`GATE`]. A GC keeps this lock until the GC ends. A change releases this lock as
+    /// soon as the change has the lock on [`FOLDER`].
     _gate: Option<File>,
 }
 
 impl ChangesLock {
     /// Waits until no GC holds the lock, then takes the lock for a change. No GC can begin until
-    /// the lock is dropped. `locks` is the directory of the locks.
+    /// the lock is dropped. `locks` is the directory that contains `FOLDER` and `GATE`.
     ///
     /// # Errors
     /// [`LockError::Busy`] after the deadline. [`LockError::Io`] if the directory cannot be used.

@@ -10,8 +10,8 @@ pub enum LockError {
     ///
     /// - the [`Lock`](super::Lock) of a container;
     /// - the [`Turn`](super::Turn), which a call holds while it reserves devices, MACs and GUIDs;
-    /// - the [`ChangesLock`](super::ChangesLock), which keeps a GC and changes of running pods from
-    ///   running at the same time.
+    /// - the [`ChangesLock`](super::ChangesLock), which prevents a GC during a change of a running
+    ///   pod, and a change during a GC.
     #[error("lock {} is held by {holders}; try again when the lock is free", path.display())]
     Busy {
         /// The locked file or directory.

@@ -21,7 +21,7 @@ fn a_released_lock_leaves_no_file_behind() {
 }
 
 // clause: CNI-1.1.0 §3 serial
-// clause: CNI-1.1.0 §3 concurrent: each sandbox has its own lock
+// clause: CNI-1.1.0 §3 concurrent: each container has its own lock
 // clause: NPWG-1.3 §7.3
 #[test]
 fn a_call_waits_until_an_earlier_call_releases_the_lock() {

@@ -25,9 +25,9 @@ pub(super) struct Delegate {
     device: Option<String>,
     #[serde(rename = "Bytes")]
     config: Option<String>,
-    /// The configuration that Multus passed to the plugins. Multus has written this key since
-    /// release 4.3. If the network is a configuration list, the key `Bytes` lacks the keys that
-    /// Multus' Go types do not define. So Jackfield prefers this key to `Bytes`.
+    /// The complete configuration that Multus passed to the plugins. Multus has written this field
+    /// since release 4.3. If the network is a configuration list, `Bytes` contains only the keys
+    /// that Multus' Go types define. So Jackfield prefers this field to `Bytes`.
     #[serde(rename = "CNINetworkConfigList")]
     list: Option<List>,
 }

@@ -15,8 +15,8 @@ const HEADER: usize = 16;
 const INFO: u16 = 1;
 /// `IFLA_VF_VLAN_INFO`, one VLAN in `IFLA_VF_VLAN_LIST`.
 const VLAN_INFO: u16 = 1;
-/// `ARPHRD_ETHER`. This module reads MACs only on Ethernet links, because an address on another
-/// link may have a different length.
+/// `ARPHRD_ETHER`. This module reads MACs only on Ethernet links, because the addresses of other
+/// link types may have a different length.
 const ETHERNET: u16 = 1;
 /// `ETH_P_8021AD`.
 const SERVICE: u16 = 0x88a8;
@@ -134,8 +134,8 @@ fn link_state(state: u32) -> Option<VfLinkState> {
     }
 }
 
-/// Reads a GUID. The kernel writes it as a 64-bit number in the machine's byte order, after the VF
-/// number and four octets of padding. [`Guid`] has the highest octet first, as in the text form.
+/// Reads a GUID. The kernel writes a GUID as a 64-bit number in the machine's byte order, after the
+/// VF number and four octets of padding. [`Guid`] has the highest octet first, as in the text form.
 fn guid(value: &[u8]) -> Option<Guid> {
     let number = octets::<8>(value, 8).map(u64::from_ne_bytes)?;
     Some(Guid::from(number.to_be_bytes()))

@@ -10,16 +10,17 @@ use crate::cni::json::{Members, check, raw};
 /// entries and keys of other writers.
 ///
 /// Other components may write status too (NPWG 1.3 §5.1). For example, a controller that plugs in
-/// an interface adds an entry. Unless one of Jackfield's new entries replaces such an entry, the
-/// merge keeps it and copies its values byte for byte. Other components may also add keys to
-/// Jackfield's entries. The merge keeps those keys that contain a period.
+/// an interface adds an entry. The merge drops such an entry if one of Jackfield's new entries
+/// replaces it. Otherwise the merge keeps the entry and copies its values byte for byte. Other
+/// components may also add keys to Jackfield's entries. The merge keeps those keys that contain a
+/// period.
 ///
 /// A new entry replaces an existing entry with the same interface. A new entry also replaces an
 /// existing entry that has the same name and no interface. A new entry of the default network
 /// replaces the existing entry of the default network, because a pod has only one default network.
 ///
-/// A pod may select different networks when the runtime recreates the pod's sandbox, or while the
-/// pod runs. The status reports only current attachments (NPWG 1.3 §5), so the merge drops
+/// When Jackfield wrote its earlier entries, the pod may have selected other networks than it
+/// selects now. The status reports only current attachments (NPWG 1.3 §5), so the merge drops
 /// Jackfield's earlier entries. The merge recognizes these entries by the list that Jackfield wrote
 /// under the key `io.jackfield.attached`.
 ///

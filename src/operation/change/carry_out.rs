@@ -14,8 +14,8 @@ use crate::operation::{Context, Failure, Note, default_route, network_status};
 use crate::request::{NodeConfig, Strictness};
 use crate::verify::Masters;
 
-/// Carries out a change. If attaching fails, detaches the new networks again. Publishes the status
-/// of the remaining attachments even if detaching or attaching fails.
+/// Carries out a change. If attaching fails, rolls back the new networks. Publishes the status of
+/// the remaining attachments even if detaching or attaching fails.
 pub(super) fn carry_out(
     context: &Context<'_>,
     mut sandbox: Sandbox,

@@ -27,8 +27,9 @@ pub(in crate::operation) fn begin(context: &Context<'_>, answer: &Answer) {
             container: sandbox.container.clone(),
             ifname: sandbox.ifname.clone(),
         };
-        // If the lock is taken, another process is working on the sandbox, so skip it. But if a
-        // killed change has left a delegate that hangs, start a process, which ends that delegate.
+        // If another process of Jackfield holds the container's lock, skip the sandbox. But if only
+        // hanging delegates of a killed process hold the lock, start a process. The new process
+        // kills these delegates.
         let (locks, container) = (&host.lock_dir, &key.container);
         let is_free = || {
             Lock::take_if_free(locks, container).is_some()

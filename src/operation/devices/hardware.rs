@@ -100,8 +100,8 @@ impl<'a> Hardware<'a> {
         }
     }
 
-    /// Compares the device with its state before the delegates ran. Returns a mismatch if the
-    /// device is missing or no longer bound to the same driver. Also returns a mismatch if the
+    /// Returns a mismatch if the device is missing, or has a different driver than
+    /// [`inspect`](Self::inspect) found before the delegates ran. Also returns a mismatch if the
     /// device is meant for a user-space program, but has no device node that the program can open.
     pub(in crate::operation) fn mismatch(&self, attachment: &Attachment) -> Option<Mismatch> {
         let device = attachment.device.as_ref()?;

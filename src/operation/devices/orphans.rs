@@ -45,8 +45,9 @@ impl Problem for Orphan {
     fn remedy(&self) -> Option<String> {
         Some(format!(
             "end the process that keeps the interface's namespace open, or rebind the device: \
-             write its address to the file unbind, then to the file bind, in /sys/bus/pci/drivers/{}",
-            self.driver
+             write its PCI address to /sys/bus/pci/drivers/{driver}/unbind, then to \
+             /sys/bus/pci/drivers/{driver}/bind",
+            driver = self.driver
         ))
     }
 }
@@ -157,7 +158,8 @@ mod tests {
             VF,
             "VF 0 of 0000:01:00.0",
             "igbvf",
-            "unbind, then to the file bind, in /sys/bus/pci/drivers/igbvf",
+            "write its PCI address to /sys/bus/pci/drivers/igbvf/unbind, then to \
+             /sys/bus/pci/drivers/igbvf/bind",
         ] {
             assert!(line.contains(part), "{line}");
         }

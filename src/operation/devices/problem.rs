@@ -97,16 +97,16 @@ pub(in crate::operation) enum DeviceProblem {
     #[error(
         "{device} is bound to driver {driver}, and its interface is in no network namespace that \
          jackfield can find; end the process that keeps the interface's namespace open, or rebind \
-         the device: write its address to the file unbind, then to the file bind, in \
-         /sys/bus/pci/drivers/{driver}"
+         the device: write its PCI address to /sys/bus/pci/drivers/{driver}/unbind, then to \
+         /sys/bus/pci/drivers/{driver}/bind"
     )]
     LostInterface { device: String, driver: String },
     /// The interface of a device is in a network namespace other than the host's, although no
     /// recorded pod has the device.
     #[error(
         "{0}: its interface {interface} is in network namespace {netns}, and no pod on record has \
-         the device; move the interface back with nsenter --net={netns} ip link set {interface} \
-         netns 1, or end the process that keeps the namespace open",
+         the device; move the interface back with `nsenter --net={netns} ip link set {interface} \
+         netns 1`, or end the process that keeps the namespace open",
         interface = .1.interface, netns = .1.netns.display()
     )]
     Elsewhere(String, PlacedDevice),
@@ -120,9 +120,9 @@ pub(in crate::operation) enum DeviceProblem {
     /// Another function of the device's IOMMU group is bound to a driver that is neither `pci-stub`
     /// nor a driver for user-space programs.
     #[error(
-        "{shared}, which is bound to driver {2} ({directory}); bind the whole group to vfio-pci, \
-         or move the card to a slot that isolates functions from each other (ACS)",
-        shared = shared(.0, .1), directory = .1.directory
+        "{shared} ({directory}), and {other} is bound to driver {2}; bind the whole group to \
+         vfio-pci, or move the card to a slot that isolates functions from each other (ACS)",
+        shared = shared(.0, .1), directory = .1.directory, other = .1.address
     )]
     GroupInUse(AllocatedDevice, GroupMember, String),
     /// Another pod has a function of the device's IOMMU group.
@@ -137,8 +137,8 @@ pub(in crate::operation) enum DeviceProblem {
     /// `mode` is its content.
     #[error(
         "plugin {plugin} moves an RDMA device into the pod, but this node shares RDMA devices \
-         among all network namespaces ({} is {mode}); set exclusive mode while no pod runs (rdma \
-         system set netns exclusive), and for the next boot put the line \"options ib_core \
+         among all network namespaces ({} is {mode}); set exclusive mode while no pod runs (`rdma \
+         system set netns exclusive`), and for the next boot put the line \"options ib_core \
          netns_mode=0\" into /etc/modprobe.d",
         .file.display()
     )]
@@ -154,7 +154,7 @@ pub(in crate::operation) enum DeviceProblem {
     EarlierSandbox(String, #[source] Box<Failure>),
     /// Another pod has the device.
     #[error(
-        "{device} is in use by {holder}; wait until that pod is deleted, or run jackfield doctor \
+        "{device} is in use by {holder}; wait until that pod is deleted, or run `jackfield doctor` \
          to find out why the device is still in use"
     )]
     InUse { device: String, holder: String },
@@ -162,8 +162,10 @@ pub(in crate::operation) enum DeviceProblem {
     /// could not remove it.
     #[error(
         "{device} still has the {} of its previous pod: {line}; {}, or rebind the device: write \
-         its PCI address to the file unbind, then to the file bind, in /sys/bus/pci/drivers/{}",
-        words(*.identity).0, words(*.identity).1, .driver.as_deref().unwrap_or("DRIVER")
+         its PCI address to /sys/bus/pci/drivers/{name}/unbind, then to \
+         /sys/bus/pci/drivers/{name}/bind",
+        words(*.identity).0, words(*.identity).1,
+        name = .driver.as_deref().unwrap_or("DRIVER")
     )]
     PreviousIdentity {
         device: String,

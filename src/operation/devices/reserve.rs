@@ -15,7 +15,7 @@ use crate::operation::prepare::Prepared;
 use crate::operation::{Context, Failure};
 use crate::plan::{Attachment, PlanError};
 
-/// How long to wait for the lock of an obsolete sandbox.
+/// How long to wait for the container's lock before detaching an obsolete sandbox.
 const BUSY: Duration = Duration::from_secs(1);
 
 /// Reserves the devices and the requested MACs and GUIDs of `attachments` for the sandbox of
@@ -23,12 +23,12 @@ const BUSY: Duration = Duration::from_secs(1);
 ///
 /// The holder is the sandbox that has already reserved one of these devices or addresses. If the
 /// holder is obsolete, `take` detaches it first. A holder is obsolete if it is from an earlier
-/// boot, if it is another sandbox of the same pod, or if kubelet has meanwhile taken the device
-/// from the holder's pod and allocated it to this pod.
+/// boot, if it is another sandbox of the pod in `header`, or if kubelet has meanwhile taken the
+/// device from the holder's pod and allocated it to the pod in `header`.
 ///
 /// # Errors
 /// - If a holder is not obsolete: code 104 for a device, 101 for a MAC or GUID. The message names
-///   the holder only if the holder is in the Kubernetes namespace of this pod.
+///   the holder only if both pods are in one Kubernetes namespace.
 /// - If an obsolete holder cannot be detached, or if the journal or a lock cannot be used.
 pub(in crate::operation) fn take(
     context: &Context<'_>,
@@ -86,7 +86,7 @@ pub fn foresee(context: &Context<'_>, prepared: &Prepared) -> Vec<PlanError> {
     refusals
 }
 
-/// Whether both sandboxes belong to the same pod. Compares UIDs only if both are known.
+/// Whether two sandboxes belong to the same pod. Compares the pods' UIDs only if both are known.
 fn is_same_pod(ours: &Header, theirs: &Header) -> bool {
     let (Some(ours), Some(theirs)) = (&ours.pod, &theirs.pod) else {
         return false;
@@ -132,8 +132,8 @@ fn take_one(
 /// Looks for a reservation that an older version of Jackfield made for the MAC or GUID of `what`.
 /// Such a reservation names no segment (the layer-2 network in which addresses must be unique). So
 /// `earlier_holder` determines the segment from the current state of the node. Returns the sandbox
-/// with the reservation if it is another sandbox on the segment of `what`. Returns `None` if `what`
-/// is a device or has no segment.
+/// with the reservation, if its key is not `key` and the reservation is on the segment of `what`.
+/// Returns `None` if `what` is a device or has no segment.
 fn earlier_holder(
     context: &Context<'_>,
     key: &Key,

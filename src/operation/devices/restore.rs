@@ -1,12 +1,12 @@
-//! Restores devices to their state before ADD, after the plugins have detached them.
+//! After the plugins have detached devices, restores the devices to their state before ADD.
 //!
-//! Jackfield restores a device only in the boot in which it was attached, and only while it is
-//! still reserved for the sandbox. Otherwise a late DEL could change a device that another pod
-//! uses.
+//! Jackfield restores a device only if the node has not rebooted since ADD and the device is still
+//! reserved for the sandbox. Without these two conditions, a late DEL could change a device that
+//! another pod uses.
 //!
 //! A repair restores one value of a device, for example the MTU of its interface. If a failed
-//! repair may succeed later, it is owed: DEL fails, and a retry repeats the repair. If the kernel
-//! refuses a repair for good, or if a driver undoes it, DEL succeeds, so that the pod can be
+//! repair may succeed later, the repair is owed: DEL fails, and a retry repeats the repair. If the
+//! kernel refuses a repair for good, or if a driver undoes it, DEL succeeds, so that the pod can be
 //! deleted. The journal then records the device as unrestored. Before a delegate attaches the
 //! device again, Jackfield retries the repair.
 
@@ -236,9 +236,10 @@ impl<'a> Restoring<'a> {
                 if set.is_err()
                     && let Some(own) = before.own_guid(*setting)
                 {
-                    // The GUID was zero before the ADD, and the driver refuses zero. Set the GUID
-                    // that the VF's interface had before the ADD, so that the VF does not keep the
-                    // pod's GUID. The repair still counts as failed, so return the first error.
+                    // Before the ADD, the VF's GUID on the physical function was zero. But the
+                    // driver refuses to set zero. Set the GUID that the VF's interface had before
+                    // the ADD, so that the VF does not keep the pod's GUID. The repair still counts
+                    // as failed, so return the first error.
                     links.set_virtual_function(pf.index, vf.index, own)?;
                 }
                 return set;
@@ -277,7 +278,7 @@ pub enum RestoreError {
     #[error(transparent)]
     Function(#[from] Arc<FunctionError>),
     /// The interface is in no network namespace that Jackfield can find.
-    #[error("it is in no known network namespace; see jackfield doctor")]
+    #[error("it is in no known network namespace; see `jackfield doctor`")]
     NoNamespace,
 }
 

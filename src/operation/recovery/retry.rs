@@ -8,9 +8,9 @@ use crate::journal::{Key, Lock, Lookup};
 use crate::operation::detach::{self, Detachment};
 use crate::operation::{Context, Note, Work};
 
-/// Starts the retry of one failed detachment, if a retry is due. Skips the detachment of `but`.
-/// If the retry cannot be started, a later call starts it, because the journal keeps the failed
-/// detachment.
+/// Starts the retry of one failed detachment, if a retry is due. Skips the sandbox with the key
+/// `but`. If the retry cannot be started, a later call starts it, because the journal keeps the
+/// failed detachment.
 pub(in crate::operation) fn begin_one(context: &Context<'_>, but: Option<&Key>) {
     let host = context.host;
     let Some(owed) = host.journal.due(but) else {
@@ -22,8 +22,9 @@ pub(in crate::operation) fn begin_one(context: &Context<'_>, but: Option<&Key>) 
     let is_begun = match &lock {
         // Postpone the next retry, so that no other call starts it while this retry may be running.
         Some(_) => host.journal.postpone(&key, deadlines.del),
-        // A process holds the lock. Usually it is working on the sandbox, and needs no retry beside
-        // it. But it can be a hung delegate of a retry that was killed. Then a new retry is needed.
+        // A process holds the lock. Usually this process is working on the sandbox, so no retry is
+        // needed. But a killed retry can leave a hung delegate that holds the lock. Then a new
+        // retry is needed.
         None => Lock::is_orphaned(locks, &key.container, deadlines.delegate),
     };
     drop(lock);

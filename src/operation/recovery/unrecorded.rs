@@ -4,13 +4,15 @@
 //! - Multus or another plugin attached the sandbox before Jackfield was installed on this node.
 //! - The record was damaged or destroyed, or the journal was deleted.
 //!
+//! The reconstructed sandbox contains these attachments:
+//!
 //! ```text
-//! Multus' cache lists attachments ▶ these attachments
-//! otherwise                       ▶ the current cluster network, with the runtime's prevResult,
-//!                                   and some of the other networks that an ADD would attach now
+//! Multus' cache lists attachments ▶ the attachments in the cache
+//! otherwise                       ▶ the current cluster network, and other networks
 //! ```
 //!
-//! Which of the other networks:
+//! The cluster network gets the runtime's `prevResult` as its result. Of the other networks that an
+//! ADD would attach now, the reconstructed sandbox contains:
 //!
 //! ```text
 //! the record was destroyed or damaged               ▶ all
@@ -34,10 +36,11 @@ use crate::operation::pod_facts::PodFacts;
 use crate::operation::{Context, Failure, Note, networks};
 use crate::plan::Attachment;
 
-/// Stands in `netns_id` for the identity of the sandbox's network namespace. No namespace has this
-/// identity. A reconstructed sandbox gets it if the runtime passes the network namespace of another
-/// recorded container. A DEL uses a namespace only if `netns_id` is the identity of that namespace.
-/// So the DEL of the reconstructed sandbox leaves the other container's namespace alone.
+/// A placeholder in `netns_id` for the identity of the sandbox's network namespace. No namespace
+/// has this identity. A reconstructed sandbox gets the placeholder if the runtime passes the
+/// network namespace of another recorded container. A DEL uses a namespace only if `netns_id` is
+/// the identity of that namespace. So the DEL of the reconstructed sandbox leaves the other
+/// container's namespace alone.
 const NO_NETNS: &str = "none";
 
 /// The time limit for asking the cluster which networks the pod selects. After that time, the call
@@ -178,8 +181,9 @@ fn probable(
     Ok(attachments)
 }
 
-/// Asks the cluster for the cluster network. If the network's configuration is on disk, returns an
-/// empty answer without asking, so that the call does not depend on the cluster.
+/// Asks the cluster for the definition of the cluster network. If the cluster network's
+/// configuration is on disk, returns an empty answer without asking, so that the call does not
+/// depend on the cluster.
 ///
 /// # Errors
 /// If the cluster does not answer.

@@ -96,7 +96,7 @@ pub(super) fn run(sim: &Arc<Simulation>, task: TaskId, job: &Job) -> Outcome {
     outcome
 }
 
-/// Checks that the output of an ADD or a failed call is one JSON document, and that the output of
+/// Checks that the output of an ADD or a failed call is one JSON object, and that the output of
 /// any other call is empty. `is_needed` is true for a failed call.
 fn check_document(sim: &Simulation, job: &Job, document: &str, is_needed: bool) {
     let documents = serde_json::Deserializer::from_str(document).into_iter::<Value>();
@@ -114,7 +114,10 @@ fn check_document(sim: &Simulation, job: &Job, document: &str, is_needed: bool) 
         _ => false,
     };
     if !is_right {
-        let rule = format!("{job:?}: the verb must not print this: {document:?}");
+        let rule = format!(
+            "{job:?}: wrong output {document:?}; an ADD or a failed call must print one JSON \
+             object, and any other call must print nothing"
+        );
         sim.world().breaks(rule);
     }
 }

@@ -20,10 +20,11 @@ use crate::npwg::{Definition, NetworksDigest, ObjectRef};
 
 pub(super) const NAMESPACE: &str = "demo";
 
-/// The simulated agent, for one process.
+/// The simulated agent. Each process has its own.
 pub(super) struct Agent {
     process: Rc<Process>,
-    /// The sandboxes that the process has handed over to this agent.
+    /// The attached sandboxes. A STATUS sends them ([`Cluster::hand_over`]) if the agent's answer
+    /// asks for them ([`Answer::wants_sandboxes`]).
     listed: RefCell<Vec<SandboxNetworks>>,
 }
 
@@ -178,7 +179,7 @@ pub(super) fn write_checkpoint(world: &World, path: &std::path::Path) {
     std::fs::write(path, json!({"Data": data, "Checksum": 0}).to_string()).unwrap();
 }
 
-/// The definitions of the cluster. `net-a` and `net-b` share a bridge.
+/// Returns a definition of the cluster. The networks `net-a` and `net-b` share a bridge.
 fn definition(object: &ObjectRef) -> Option<Definition> {
     let (config, resource) = match object.name() {
         "net-a" => (bridge("a", "br0"), None),

@@ -61,8 +61,8 @@ pub(super) fn judge(process: &Process, operation: Operation<'_>) -> Verdict {
     Verdict::Proceed
 }
 
-/// Returns the container whose lock the process is about to release. The removal of the lock file
-/// shows this, because a process removes the file before it unlocks the file.
+/// If the operation removes a lock file, returns the container of the lock. A process removes the
+/// lock file just before it releases the lock.
 fn released<'p>(process: &Process, operation: &Operation<'p>) -> Option<&'p str> {
     match *operation {
         Operation::Remove(path) if path.starts_with(process.sim.place.locks()) => {

@@ -110,10 +110,9 @@ impl History {
                 0 | 1 => (last.clone(), &versions[..0]),
                 _ => (versions[earlier].clone(), &versions[earlier..]),
             };
-            // Whether the file was absent at some time from `version` to `last`. A record is absent
-            // between two ADDs, because Jackfield removes it. So if a record was absent,
-            // `version` is not from the last ADD, and the power loss destroys the record of
-            // that ADD.
+            // Whether the file was absent at some time from `version` to `last`. For a record, this
+            // means that an ADD has begun a new record since `version`. The power loss then
+            // destroys the new record.
             let is_of_earlier = last != Version::Absent && later.contains(&Version::Absent);
             if let Version::Bytes(bytes) = &mut version
                 && choice % 2 == 1

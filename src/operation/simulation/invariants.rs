@@ -1,4 +1,4 @@
-//! Checks at the end of a simulation that nothing is left on the node or in the journal.
+//! After the calls of a simulation, checks that nothing is left on the node or in the journal.
 
 use std::fs;
 use std::path::Path;
@@ -108,11 +108,11 @@ pub(super) fn at_the_end(sim: &Simulation) {
     let mut world = sim.world();
     let world = &mut *world;
     for (network, container, ifname) in world.leases.keys() {
-        // If the record is lost (`forgotten`), a DEL need only detach the cluster network. If the
-        // record is damaged, the DEL also asks the cluster which networks the pod selects now, and
-        // detaches them. But the cluster may not answer, or the pod may have selected other
-        // networks at its ADD. In all these cases, leases on networks other than the cluster
-        // network may remain.
+        // If the record is lost (`forgotten`), a DEL need only detach the cluster network. Leases
+        // on the pod's other networks may remain. If the record is damaged, a DEL also asks the
+        // cluster which networks the pod selects now, and detaches them. Leases on other networks
+        // may remain if the cluster has faults, or if the pod's annotation has changed since the
+        // ADD.
         let is_unclear = sim.conditions.cluster_faults > 0 || world.reselected.contains(container);
         let is_lost =
             world.forgotten.contains(container) || world.damaged.contains(container) && is_unclear;

@@ -36,7 +36,7 @@ pub(super) struct Process {
     is_dead: Cell<bool>,
     /// The delegate that the process runs now.
     pub(super) delegate: RefCell<Option<Work>>,
-    /// Each container for which this process has run a delegate, and the time of the first delegate.
+    /// Each container for which this process has run a delegate, and when the first delegate ran.
     pub(super) begun: RefCell<Vec<(String, Duration)>>,
     /// When the process took its first lock.
     pub(super) locked: Cell<Option<Duration>>,
@@ -134,8 +134,8 @@ impl Process {
         resume_unwind(Box::new(Killed));
     }
 
-    /// Starts an orphan: a delegate that outlives its killed process. The orphan holds the lock of
-    /// its sandbox if the delegate has inherited the lock.
+    /// Starts an orphan: a delegate that outlives its killed process. The orphan holds the
+    /// container's lock if the delegate has inherited the lock.
     pub(super) fn leave_orphan(&self, work: Work) {
         let lock = self.locks.borrow_mut().pop();
         let (lock, file) = lock.map_or((0, None), |(lock, file)| (lock, Some(file)));

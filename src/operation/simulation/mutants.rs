@@ -1,5 +1,5 @@
-//! Mutants: each mutant breaks one rule of the journal or of the locks. The simulation must detect
-//! each mutant.
+//! Mutants: each mutant is a defect in the journal or in the locks. The simulation must detect each
+//! mutant.
 //!
 //! No mutant omits the step `detached` of a record, because no rule depends on this step. Without
 //! the step, a later DEL repeats detachments, and CNI requires plugins to accept a repeated DEL
@@ -16,7 +16,7 @@ use super::disk::cut;
 use super::machine::Process;
 use crate::machine::{Operation, Verdict};
 
-/// A rule that is broken on purpose.
+/// A defect that a test adds on purpose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mutant {
     /// The header of a record is not written.
@@ -37,9 +37,9 @@ pub(super) enum Mutant {
     KeepsRecord,
     /// A record is removed although a part of its sandbox is still attached.
     ForgetsOwed,
-    /// The lock of a sandbox is always free.
+    /// Every container's lock is always free.
     FreeLock,
-    /// Delegates do not inherit the lock of their sandbox.
+    /// Delegates do not inherit the container's lock.
     NotInherited,
     /// A file is replaced in place, not by a rename.
     InPlace,
@@ -73,8 +73,7 @@ impl Mutant {
         Mutant::FreeChanges,
     ];
 
-    /// Changes the conditions of a world (one run of the simulated machine) so that a break of this
-    /// mutant's rule has consequences.
+    /// Changes the conditions so that this mutant is more likely to break a rule.
     pub(super) fn favour(self, conditions: Conditions) -> Conditions {
         let quiet = Conditions {
             disk_faults: 0,
@@ -130,8 +129,8 @@ impl Mutant {
         }
     }
 
-    /// The mutant does not write lines whose JSON begins with the returned text. `None` if the
-    /// mutant writes every line.
+    /// Returns the beginning of the JSON in the lines that the mutant does not write. Returns
+    /// `None` if the mutant writes every line.
     fn lost_step(self) -> Option<&'static [u8]> {
         Some(match self {
             Mutant::NoHeader => b"{\"format\":",
@@ -148,9 +147,9 @@ impl Mutant {
 /// The number of bytes that precede the JSON in a line of a record.
 const FRONT: usize = 18;
 
-/// Breaks the mutant's rule if the operation is subject to that rule. Returns [`Verdict::Pretend`]
-/// for an operation that must report success but change nothing. Returns `None` if the simulated
-/// disk decides about the operation.
+/// Applies the mutant to the operation. Returns [`Verdict::Pretend`] for an operation that must
+/// report success but change nothing. Returns `None` if the simulated disk decides about the
+/// operation.
 pub(super) fn judge(process: &Process, operation: &Operation<'_>) -> Option<Verdict> {
     let mutant = process.sim.mutant?;
     let place = &process.sim.place;
@@ -208,7 +207,7 @@ pub(super) fn judge(process: &Process, operation: &Operation<'_>) -> Option<Verd
             let (locks, found) = (place.locks(), file.metadata().ok()?);
             let is = |path: &Path| fs::metadata(path).is_ok_and(|it| it.ino() == found.ino());
             let is_broken = match mutant {
-                // Only the locks of sandboxes are on files. The other locks are on directories.
+                // Only the containers' locks are on files. The other locks are on directories.
                 Mutant::FreeLock => !found.is_dir(),
                 Mutant::FreeTurn => is(&locks),
                 Mutant::FreeChanges => is(&locks.join("changes")) || is(&locks.join("gc")),

@@ -1,7 +1,6 @@
-//! The directories of a simulated node, on a file system in memory if possible. A
-//! [`Runner`](super::Runner) runs one world (one run of the simulation) after another. All its
-//! worlds use the same directories, because building the sysfs fixture takes longer than most
-//! worlds.
+//! The directories of a simulated node, on a file system in memory if possible. A world is one run
+//! of the simulation. All worlds of a [`Runner`](super::Runner) use the same directories, because
+//! building the sysfs fixture takes longer than most worlds.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -252,8 +252,9 @@ pub(super) fn answer(work: &Work, world: &World) -> Value {
 /// Runs GC: frees the leases of attachments that are not in the list of valid attachments.
 ///
 /// If the ADD of a sandbox succeeded before the GC began, the list must contain every attachment
-/// that the sandbox still uses. This includes an attachment that a change of the pod's networks
-/// added after the GC began. If the list lacks such an attachment, this function keeps the lease,
+/// that the sandbox still uses. While a GC waits for the lock that excludes changes of running
+/// pods, a change may add an attachment. The GC makes the list later, so the list must contain this
+/// attachment too. If the list lacks an attachment that is in use, this function keeps the lease,
 /// and records that a rule of the simulation was broken ([`World::breaks`]).
 ///
 /// If the ADD of a sandbox is still running, or succeeded after the GC began, this function keeps
@@ -279,7 +280,9 @@ pub(super) fn collect(work: &Work, world: &mut World) {
         let since = sandbox.and_then(|it| it.attached_since);
         let is_older = since.is_some_and(|since| since < work.process_began);
         if is_older && is_used(world, container, ifname) {
-            world.breaks(format!("{container}: GC freed its lease on {network}"));
+            world.breaks(format!(
+                "{container}: a GC would free its lease on {network}"
+            ));
         } else if is_older || since.is_none() && !sandbox.is_some_and(|it| it.is_adding) {
             world.leases.remove(&key);
         }

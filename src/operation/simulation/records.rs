@@ -1,6 +1,6 @@
-//! Checks the record of a sandbox whenever a process releases the lock of the sandbox. This version
-//! of Jackfield and the previous version must be able to read the record. The pod's network must
-//! match the record.
+//! Checks the record of a sandbox whenever a process releases the container's lock. This version of
+//! Jackfield and the previous version must be able to read the record. The pod's network must match
+//! the record.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -31,7 +31,7 @@ const FOREIGN: [&str; 5] = [
     "inject",
 ];
 
-/// Checks the sandbox of `container`, whose lock the calling process holds.
+/// Checks the sandbox of `container`. The calling process holds the container's lock.
 pub(super) fn check(sim: &Simulation, container: &str) {
     let path = sim.place.journal().join("sandboxes");
     let read = fs::read(path.join(format!("{container}@eth0")));
@@ -118,10 +118,10 @@ fn collect(value: &Value, path: String, keys: &mut BTreeSet<String>) {
     }
 }
 
-/// Compares the default routes of a running pod with the expected routes. If attachments request
-/// gateways, one route is expected for each of these attachments: through its interface to its
-/// first gateway. Simulated pods request only one gateway for an attachment. If no attachment
-/// requests gateways, the routes that the plugins created are expected.
+/// Compares the default routes of a running pod with the expected routes. An attachment that
+/// requests a gateway must have one route, through the attachment's interface to that gateway. No
+/// simulated attachment requests several gateways. If no attachment requests a gateway, the pod
+/// must have the routes that the plugins created.
 fn wrong_routes(sim: &Simulation, container: &str, sandbox: &Sandbox) -> Option<String> {
     let header = &sandbox.header;
     let owed = sim.place.journal().join("owed");

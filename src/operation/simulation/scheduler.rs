@@ -1,11 +1,12 @@
 //! Runs the tasks of a simulation, one at a time, in an order that depends only on the seed.
 //!
-//! A task is an activity with its own thread, such as the lives of some pods. Many tasks run
-//! simulated processes of Jackfield, one process after another.
+//! A task is an activity with its own thread. For example, a task simulates several pods, one pod
+//! after another. A simulated process of Jackfield runs in a task. No task runs two processes at
+//! the same time.
 //!
-//! The baton is the permission to run. Only one task has the baton at a time. At each step, this
-//! task lets the scheduler choose the next task. Time is virtual: it passes a little with each
-//! step. If every task sleeps, the time jumps to the moment at which the first of them wakes.
+//! The baton is the permission to run. Only one task has the baton at a time. At each step, the
+//! task with the baton lets the scheduler choose the next task. Time is virtual: it passes a little
+//! with each step. If no task can run, the time jumps to the moment at which the first task wakes.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -35,8 +36,8 @@ struct State {
     /// `first_wake` drops such entries.
     sleeping: BinaryHeap<Reverse<(Duration, u64, TaskId)>>,
     sleeps: u64,
-    /// The killed tasks that have not run since. They run before all other tasks, so that their
-    /// processes end at once.
+    /// The tasks that have not run since they were killed. They run before all other tasks, so that
+    /// their processes end at once.
     dying: Vec<TaskId>,
     alive: usize,
     /// The chance, in percent, that the scheduler lets the running task continue after a step.

@@ -1,4 +1,4 @@
-//! One simulation: its scheduler, its node and its conditions.
+//! One world (one run of the simulated machine): its scheduler, its conditions and its node.
 
 use std::cell::Cell;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -11,7 +11,7 @@ use super::place::Place;
 use super::scheduler::Scheduler;
 use super::world::World;
 
-/// The time of day at which each world (one run of the simulated machine) begins.
+/// The time of day at which each world begins.
 const BEGINNING: Duration = Duration::from_secs(1_750_000_000);
 
 thread_local! {
@@ -20,15 +20,16 @@ thread_local! {
     static ORIGIN: Cell<Option<Instant>> = const { Cell::new(None) };
 }
 
-/// One simulation.
+/// One world.
 pub(super) struct Simulation {
     pub(super) scheduler: Arc<Scheduler>,
     pub(super) place: Arc<Place>,
     pub(super) conditions: Conditions,
-    /// The rule of the journal or of the locks that this simulation breaks on purpose.
+    /// The defect that this world has on purpose.
     pub(super) mutant: Option<Mutant>,
     pub(super) is_verbose: bool,
     pub(super) origin: Instant,
+    /// The state of the node.
     world: Mutex<World>,
     pub(super) history: Mutex<History>,
 }

@@ -15,7 +15,8 @@ pub(super) struct VirtualFunction {
     pub(super) address: &'static str,
     home_name: &'static str,
     directory: PathBuf,
-    /// The network namespace that contains the interface of this function. `None` means the host's.
+    /// The network namespace that contains the function's interface. `None` means the host's
+    /// namespace.
     pub(super) place: Option<String>,
     pub(super) link: Link,
     pub(super) state: VfState,
@@ -106,7 +107,7 @@ impl VirtualFunction {
         is_set.then(|| format!("its settings are {:?}", self.state))
     }
 
-    /// Moves the interface to a network namespace, renames it and sets it up.
+    /// Moves the interface to a network namespace, renames it and brings it up.
     pub(super) fn go(&mut self, netns: &str, name: &str) {
         let _ = fs::remove_dir(self.directory.join(&self.link.name));
         self.place = Some(netns.to_owned());
@@ -114,7 +115,7 @@ impl VirtualFunction {
         self.link.up = true;
     }
 
-    /// Moves the interface to the host, renames it and sets it down.
+    /// Moves the interface to the host's network namespace, renames it and takes it down.
     pub(super) fn come_home(&mut self, name: &str) {
         self.place = None;
         name.clone_into(&mut self.link.name);

@@ -1,5 +1,5 @@
-//! The simulated node: network namespaces with their links, leases, virtual functions, the pods
-//! that kubelet and the API server know, and the running processes.
+//! The simulated node: its network namespaces, IPAM leases, virtual functions and processes, and
+//! the pods that kubelet and the API server know.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -32,13 +32,13 @@ pub(super) struct World {
     /// The containers for which a delegate runs. The value is the ID of the process that started
     /// the delegate or, if that process was killed, the ID of the orphan.
     pub(super) delegates: BTreeMap<String, i32>,
-    /// When the last successful DEL of each container took the lock.
+    /// For each container, the time at which the last successful DEL took the container's lock.
     pub(super) deleted: BTreeMap<String, Duration>,
     /// The containers whose record a power loss has removed.
     pub(super) forgotten: BTreeSet<String>,
     /// The containers whose record a power loss has damaged.
     pub(super) damaged: BTreeSet<String>,
-    /// The containers whose pod has got another annotation since the ADD.
+    /// The containers whose pod's annotation has changed since the ADD.
     pub(super) reselected: BTreeSet<String>,
     /// The files of the journal (`folder/name`) that a power loss has changed, or whose removal
     /// failed.
@@ -52,8 +52,8 @@ pub(super) struct World {
     pub(super) is_listing: bool,
     /// Whether the disk refuses all changes now.
     pub(super) disk_refuses: bool,
-    /// Whether the simulation no longer injects faults: it kills no process that starts from now
-    /// on, and no operation of the disk, the delegates or the cluster fails.
+    /// Whether the simulation has stopped injecting faults. The simulation may still kill a process
+    /// that started earlier.
     pub(super) is_calm: bool,
     pub(super) lives: usize,
     pub(super) next_number: u32,
@@ -119,7 +119,7 @@ pub(super) struct SandboxView {
 
 /// A delegate that still runs after the Jackfield process that started it was killed.
 pub(super) struct Orphan {
-    /// The inode number of the sandbox's lock file if the delegate inherited the lock; otherwise 0.
+    /// The inode number of the container's lock file; 0 if the delegate did not inherit the lock.
     pub(super) lock: u64,
     /// The open lock file, which keeps the inherited lock.
     pub(super) _file: Option<File>,

@@ -15,14 +15,14 @@ use crate::cni::json::same_key;
 /// For example, inside `ipam` the rest of `ipam.dataDir` is `dataDir`.
 type DeniedKey<'k> = (&'k str, &'k str);
 
-/// Returns one of the denied `paths` if the object has a key at that path.
+/// Returns one of the denied `paths`, if one matches a key of the object.
 pub(super) fn denied_key<'k>(object: &RawObject, paths: &'k [String]) -> Option<&'k str> {
     let denied: Vec<DeniedKey<'_>> = paths.iter().map(|path| (&**path, &**path)).collect();
     first_of(object, &denied)
 }
 
-/// Returns one of the denied `paths` if the pod's `cni-args` set a key at or below that path.
-/// Plugins get `cni-args` as `args.cni`.
+/// Returns one of the denied `paths`, if one matches a key of the pod's `cni-args`. A path also
+/// matches the keys below it. Plugins get `cni-args` as `args.cni`.
 pub(super) fn denied_pod_key<'k>(cni_args: &RawObject, paths: &'k [String]) -> Option<&'k str> {
     if cni_args.is_empty() {
         return None;

@@ -24,8 +24,8 @@ const SHORT: usize = 4 << 10;
 pub(super) struct NestedPlugin {
     /// The configuration.
     pub(super) config: RawObject,
-    /// Whether the configuration is under the key `ipam`. Such a configuration counts as part of
-    /// the configuration around it.
+    /// Whether the configuration is under the key `ipam`. The search for denied keys covers such a
+    /// configuration as part of the configuration around it, for example with `ipam.dataDir`.
     pub(super) is_part: bool,
 }
 
@@ -35,7 +35,7 @@ pub(super) fn room(length: usize) -> usize {
 }
 
 impl NestedPlugin {
-    /// A configuration that is not part of the configuration around it.
+    /// A configuration that is not under the key `ipam`.
     pub(super) fn new(config: RawObject) -> NestedPlugin {
         NestedPlugin {
             config,
@@ -85,8 +85,9 @@ fn is_of_delegates(key: &str) -> bool {
 }
 
 /// Adds `raw` to `all` if it is an object. If `raw` is a list, adds the objects in this list and in
-/// its inner lists. Skips all other values, because a plugin may do the same. For example, a plugin
-/// in Go skips `null` in a list. Returns `None` if lists nest too deeply or `room` is too small.
+/// its inner lists. Skips all other values, because a plugin may skip them too. For example, a
+/// plugin in Go skips `null` in a list. Returns `None` if lists nest too deeply or `room` is too
+/// small.
 fn objects(raw: &RawValue, lists: usize, room: &mut usize, all: &mut Vec<RawObject>) -> Option<()> {
     if raw.get().starts_with('{') {
         let one = serde_json::from_str(raw.get()).ok()?;

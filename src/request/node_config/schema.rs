@@ -23,7 +23,7 @@ pub const ACCEPTED: [&str; 12] = [
 /// Keys that only the processes of Multus use. They have no effect in Jackfield.
 pub const MULTUS_ONLY: [&str; 2] = ["retryDeleteOnError", "socketDir"];
 
-/// The largest number of warnings that name a key.
+/// How many warnings [`warnings`] returns at most, before a line that counts the omitted warnings.
 const MOST_WARNINGS: usize = 32;
 
 /// Returns the keys that [`NodeConfig::parse`] reads, except `cniVersion` and `cniVersions`.

@@ -38,8 +38,8 @@ pub(super) struct UsableConfiguration {
 }
 
 /// Reads the configuration. If the configuration is missing or invalid, reports the problem and
-/// returns a request that has only paths. `read` takes the paths from the first of these sources
-/// that makes a valid request:
+/// returns a request that has only paths. `read` uses the first of these sources whose paths give
+/// a valid request:
 /// 1. The installed configuration, from `conf.json` beside the manifest.
 /// 2. The invalid configuration itself.
 /// 3. The defaults.
@@ -70,8 +70,8 @@ pub(super) fn read(options: &Options, mut findings: Findings<'_>) -> Option<Usab
     })
 }
 
-/// Reports an invalid configuration. The cause of an invalid value already says what to do, such as
-/// `use one of strict, off`.
+/// Reports an invalid configuration. For an invalid value, the text of `cause` is the remedy, such
+/// as `use one of strict, off`.
 fn invalid(file: &Path, error: RequestError, findings: &mut Findings<'_>) {
     match error {
         RequestError::Config(NodeConfigError::Value { key, value, cause }) => {
@@ -110,13 +110,13 @@ fn find(options: &Options, findings: &mut Findings<'_>) -> (PathBuf, Option<RawO
         return (directory.file(name), Some(conf.on_stdin()));
     }
     if let Some((file, cause)) = directory.broken_ours() {
-        let remedy = "correct it, or run jackfield install, which writes it again";
+        let remedy = "correct it, or run `jackfield install`, which writes it again";
         findings.add(file.display(), cause, remedy);
     } else {
         findings.add(
             paths.conf_dir.display(),
             "there is no configuration of jackfield, so the runtime does not call it",
-            "run jackfield install, or name the runtime's directory with --conf-dir",
+            "run `jackfield install`, or name the runtime's directory with --conf-dir",
         );
     }
     (default, None)

@@ -80,9 +80,10 @@ fn unrestored(context: &Context<'_>, findings: &mut Findings<'_>) {
         let causes = device.causes.join(", ");
         let problem = format!("its state differs from the state before {pod} used it: {causes}");
         let remedy = format!(
-            "rebind it through unbind and bind in /sys/bus/pci/drivers/{}; the next ADD with this \
-             device tries again to restore it",
-            device.before.driver.as_deref().unwrap_or("DRIVER")
+            "rebind the device: write its PCI address to /sys/bus/pci/drivers/{driver}/unbind, \
+             then to /sys/bus/pci/drivers/{driver}/bind; the next ADD with this device tries again \
+             to restore it",
+            driver = device.before.driver.as_deref().unwrap_or("DRIVER")
         );
         findings.add(&device.before, problem, remedy);
     }
@@ -126,7 +127,7 @@ fn exclusive(context: &Context<'_>, label: &str, findings: &mut Findings<'_>) {
         ),
         Err(cause) => {
             let file = file.display();
-            let problem = format!("its plugin rdma needs RDMA, but {file}: {cause}");
+            let problem = format!("its plugin rdma needs RDMA, but {file} cannot be read: {cause}");
             let remedy = "load the module ib_core and the device's driver";
             findings.add(about, problem, remedy);
         }

@@ -174,7 +174,7 @@ impl Findings<'_> {
             0..MOST => (wrong.to_string(), remedy.to_string()),
             MOST => (
                 format!("this check has more than {MOST} findings, and the others are omitted"),
-                "correct these, then run doctor again".to_owned(),
+                "correct these, then run `doctor` again".to_owned(),
             ),
             _ => return,
         };
@@ -186,7 +186,7 @@ impl Findings<'_> {
         });
     }
 
-    /// Notes what the check examined, unless the check has findings.
+    /// If the check has no findings, notes what the check examined.
     pub(super) fn fine(&mut self, what: impl Into<String>) {
         let check = self.check;
         if self.diagnosis.count(check) == 0 {
@@ -200,10 +200,10 @@ impl Findings<'_> {
         self.diagnosis.count(check) > 0
     }
 
-    /// Adds the devices and addresses that only this sandbox may have, and the sandbox's pod, to
-    /// [`Diagnosis::exclusive_uses`]. An ADD of another pod fails if it needs one of these devices
-    /// or addresses. If the two pods are in different namespaces, the error of that ADD does not
-    /// name this sandbox's pod. The administrator finds the pod in `exclusive_uses`.
+    /// Adds an entry to [`Diagnosis::exclusive_uses`] for each device, MAC and GUID that only this
+    /// sandbox may have. An ADD of another pod fails if the ADD needs one of them. If the two pods
+    /// are in different namespaces, the error of that ADD does not name this sandbox's pod. The
+    /// administrator finds the pod in `exclusive_uses`.
     pub(super) fn add_uses(&mut self, sandbox: &Sandbox) {
         let header = &sandbox.header;
         for attachment in &header.attachments {

@@ -33,7 +33,7 @@ pub(super) fn look(options: &Options, mut findings: Findings<'_>) {
         findings.add(
             here.display(),
             "there is no such program, so the runtime cannot call it",
-            "run jackfield install, or name the right directory with --bin-dir",
+            "run `jackfield install`, or name the right directory with --bin-dir",
         );
     }
     if let Err(error) = binary::check_machine(&paths, None) {
@@ -66,15 +66,15 @@ fn directories(paths: &HostPaths, manifest: Option<&Manifest>, findings: &mut Fi
         if manifest.is_leaving {
             let problem = "an uninstall has begun, and the binary and the journal stay for pods \
                            that still run";
-            let remedy = "run jackfield uninstall again when these pods are gone, or jackfield \
-                          install to keep jackfield";
+            let remedy = "run `jackfield uninstall` again when these pods are gone, or `jackfield \
+                          install` to keep jackfield";
             return findings.add(dir, problem, remedy);
         }
     }
     match plan::plan(None, manifest, &directories) {
         Ok(Outlook::Ready(plan)) => {
             if let Some(drift) = plan.drift {
-                let remedy = format!("{}, then run jackfield install", drift.remedy());
+                let remedy = format!("{}, then run `jackfield install`", drift.remedy());
                 findings.add(dir, drift, remedy);
             }
         }
@@ -106,7 +106,7 @@ fn private(paths: &HostPaths, manifest: Option<&Manifest>, findings: &mut Findin
                 "its mode is {:o}, so users other than root can write there and decide what runs as root",
                 mode & 0o7777
             );
-            let remedy = format!("chmod go-w {}", path.display());
+            let remedy = format!("run `chmod go-w {}`", path.display());
             findings.add(path.display(), problem, remedy);
         }
     }
@@ -115,12 +115,12 @@ fn private(paths: &HostPaths, manifest: Option<&Manifest>, findings: &mut Findin
 fn installed(paths: &HostPaths, manifest: &Manifest, findings: &mut Findings<'_>) {
     let about = manifest.binary.display();
     if let Some(drift) = binary::drift(paths, manifest) {
-        let remedy = "run jackfield install from the release that you want";
+        let remedy = "run `jackfield install` from the release that you want";
         findings.add(about, drift, remedy);
     } else if manifest.version != version() {
         let (installed, ours) = (&manifest.version, version());
         let problem = format!("it is release {installed}, but this program is release {ours}");
-        let remedy = format!("run {about} doctor, or install this release");
+        let remedy = format!("run `{about} doctor`, or install release {ours}");
         findings.add(about, problem, remedy);
     }
     let count = manifest.recent_repairs().count();
@@ -131,7 +131,7 @@ fn installed(paths: &HostPaths, manifest: &Manifest, findings: &mut Findings<'_>
             ""
         };
         let problem = format!("repaired {count} times within the last 10 minutes{limit}");
-        let remedy = "find in the log of install --watch what was changed, then stop the program \
+        let remedy = "find in the log of `install --watch` what was changed, then stop the program \
                       that changes it";
         findings.add(paths.conf_dir.display(), problem, remedy);
     }

@@ -15,11 +15,11 @@ use crate::setup::HostPaths;
 /// path does not exist.
 const NO_NETNS: &str = "/run/netns/gone";
 /// The remedy for a sandbox whose pod is unknown.
-const WITHOUT_POD: &str = "let the runtime remove the container, or run jackfield gc with one \
+const WITHOUT_POD: &str = "let the runtime remove the container, or run `jackfield gc` with one \
                            --keep for each container that should stay";
 
 /// The remedy for a pod that differs from its record.
-const RECREATE: &str = "recreate the pod; jackfield check shows more details";
+const RECREATE: &str = "recreate the pod; `jackfield check` shows more details";
 
 /// Checks the journal's directory and every record, and searches for pods without a record. `conf`
 /// is the file of the node configuration, for the commands in remedies.
@@ -199,8 +199,8 @@ fn detach_command(conf: &Path, header: &Header) -> Option<String> {
     let is_there = has_netns(header).unwrap_or(true);
     let netns: &str = if is_there { &header.netns } else { NO_NETNS };
     Some(format!(
-        "run jackfield detach --conf {} --pod {pod} --container-id {container} --ifname {ifname} \
-         --netns {netns}",
+        "run `jackfield detach --conf {} --pod {pod} --container-id {container} --ifname {ifname} \
+         --netns {netns}`",
         conf.display()
     ))
 }
@@ -237,7 +237,7 @@ mod tests {
         );
         assert_eq!(
             unless_the_runtime_does(None),
-            "let the runtime remove the container, or run jackfield gc with one --keep for each \
+            "let the runtime remove the container, or run `jackfield gc` with one --keep for each \
              container that should stay"
         );
     }

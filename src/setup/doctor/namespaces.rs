@@ -34,11 +34,11 @@ pub(super) fn look(paths: &HostPaths, records: &[Surveyed], findings: &mut Findi
     let lost = lost.map(|netns| format!("{} ({})", netns.name, netns.interfaces.join(", ")));
     let lost: Vec<String> = lost.collect();
     if !lost.is_empty() {
-        let remedy =
-            "recreate their pods, and do not delete the directory of the journal (journalDir)";
+        let remedy = "recreate the pods, and do not delete the directory of the journal \
+                      (journalDir); the cause is a lost journal, or another program that attached \
+                      the pods";
         let problem = format!(
-            "{} network namespaces of pods have interfaces and no record, so the journal was lost \
-             or another program attached them: {}",
+            "{} network namespaces of pods have interfaces but no record: {}",
             lost.len(),
             super::first_few(&lost)
         );

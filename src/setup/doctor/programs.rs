@@ -8,9 +8,8 @@ use crate::npwg::ObjectRef;
 use crate::operation::Context;
 use crate::operation::examine::{Examined, every_network};
 
-/// Checks the networks that the node configuration names, and the definitions in `census`. The
-/// census is the list of pods and definitions that the check of the cluster has requested. It is
-/// `None` if that request failed. Only the networks of the node configuration are then checked.
+/// Checks the networks that the node configuration names, and the definitions in `census`. Without
+/// a census, checks only the networks of the node configuration.
 pub(super) fn look(
     context: &Context<'_>,
     census: Option<&Census>,

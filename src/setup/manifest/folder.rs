@@ -1,4 +1,5 @@
-//! The folder of the manifest in the runtime's directory.
+//! The folder of the manifest. It is in the directory from which the runtime reads CNI
+//! configurations.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -56,7 +57,7 @@ pub(in crate::setup) fn lock(paths: &HostPaths) -> PathBuf {
     folder(paths).join(LOCK)
 }
 
-/// Removes the lock's file and its folder, if nothing is installed.
+/// If nothing is installed, removes the lock's file and the empty folder.
 pub(in crate::setup) fn forget_lock(lock: &Path) {
     let Some(folder) = lock.parent() else { return };
     if !folder.join(FILE).exists() {
@@ -65,7 +66,8 @@ pub(in crate::setup) fn forget_lock(lock: &Path) {
     }
 }
 
-/// Returns the path at which this process finds the folder.
+/// Returns the folder's path in this process. In a container, the path begins with
+/// [`HostPaths::host_root`].
 pub(in crate::setup) fn folder(paths: &HostPaths) -> PathBuf {
     paths.here(&paths.conf_dir.join(FOLDER))
 }

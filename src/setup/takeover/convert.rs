@@ -43,8 +43,8 @@ const PATHS: [&str; 7] = [
     "kubeconfig",
     "logFile",
 ];
-/// Multus' manifests mount the host's directories below these paths in the container of Multus'
-/// daemon.
+/// Multus' manifests mount directories of the host in the container of Multus' daemon. The mount
+/// points are below these paths.
 const HOST: [&str; 2] = ["/host", "/hostroot"];
 
 /// Makes Jackfield's configuration from the configuration of Multus and the configuration of

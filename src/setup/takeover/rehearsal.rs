@@ -1,4 +1,4 @@
-//! The rehearsal: for every pod on the node, runs the code that prepares an ADD, but no plugin.
+//! The rehearsal: prepares an ADD for every pod on the node. Runs no plugin.
 
 use std::path::PathBuf;
 use std::time::Duration;

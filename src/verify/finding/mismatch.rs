@@ -95,7 +95,7 @@ pub enum Mismatch {
     /// The settings on the physical function cannot be read.
     #[error(
         "device {device}: cannot read its settings on its physical function: {reason}; check them \
-         with ip link"
+         with `ip link`"
     )]
     HiddenFunction {
         /// The virtual function.
@@ -209,8 +209,9 @@ pub enum Mismatch {
          make the delegate return the absolute path of a socket"
     )]
     Socket(String),
-    /// This master has enslaved the attachment's interface. CHECK accepts only the interface of a
-    /// later attachment, such as a bond, as a master.
+    /// This master has enslaved the attachment's interface. CHECK accepts a master only if the
+    /// master is the interface of a later attachment. For example, a later attachment can be a
+    /// bond.
     #[error(
         "it is enslaved to {0:?}, which is not the interface of a later attachment of this pod; \
          release it from {0:?}"

@@ -94,9 +94,9 @@ impl Judgement<'_> {
         }
     }
 
-    /// Judges only the delegate's result, because the attachment has no interface: compares the MAC
-    /// and the IP addresses in the result with the requested ones. For the MAC, NPWG 1.0
-    /// §4.1.2.1.4.2 requires no other check.
+    /// Judges an attachment without an interface. Compares the MAC and the IP addresses in the
+    /// delegate's result with the requested ones. For the MAC, NPWG 1.0 §4.1.2.1.4.2 requires no
+    /// other check.
     pub(super) fn answer_alone(&mut self) {
         let answered = self.answered_mac().map(hardware::octets);
         match (self.intended.requested.mac, answered) {

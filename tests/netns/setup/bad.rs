@@ -270,7 +270,7 @@ fn a_damaged_manifest() {
     setup.installed();
     setup.lab.write("net.d/.jackfield/manifest.json", "{");
     for outcome in [setup.install(&[]), setup.uninstall(&[])] {
-        refused(&outcome, &["manifest.json", "install again"]);
+        refused(&outcome, &["manifest.json", "`install` again"]);
     }
     assert_eq!(setup.first(), OURS);
 }

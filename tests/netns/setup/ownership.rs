@@ -64,7 +64,7 @@ fn a_manifest_that_is_gone_loses_nothing_of_what_was_replaced() {
             &[
                 &named,
                 "is the only copy of a replaced file",
-                "back to their original paths",
+                "to the directory of --bin-dir and all other files to the directory of --conf-dir",
             ],
         );
     }
@@ -83,7 +83,10 @@ fn a_manifest_that_is_gone_loses_nothing_of_what_was_replaced() {
     fs::remove_file(folder.join("manifest.json")).unwrap();
     refused(
         &setup.uninstall(&[]),
-        &["manifest", "run install again; only then can you uninstall"],
+        &[
+            "manifest",
+            "run `install` again; only then can you uninstall",
+        ],
     );
     setup.installed();
     succeeded(&setup.uninstall(&[]));

@@ -136,7 +136,7 @@ fn a_configuration_of_multus_around_ours_gives_way_to_the_one_of_before() {
         .write("net.d/01-multus.conf", &original.replace(CLUSTER, OURS));
     let outcome = setup.uninstall(&[]);
     assert_eq!(outcome.exit, 0, "{outcome}");
-    let named = "01-multus.conf makes Multus delegate to jackfield, but uninstall removes jackfield's configuration";
+    let named = "01-multus.conf makes Multus delegate to jackfield, but `uninstall` removes jackfield's configuration";
     assert!(outcome.stderr.contains(named), "{outcome}");
     fs::remove_file(setup.lab.path("net.d/01-multus.conf")).unwrap();
     assert_eq!(setup.files(), before);

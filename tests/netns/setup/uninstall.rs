@@ -73,7 +73,7 @@ fn a_pod_that_runs_keeps_binary_and_journal_until_it_is_gone() {
     assert!(setup.lab.path("cni-bin/jackfield").exists());
     setup.finds(
         "installation",
-        &["an uninstall has begun", "uninstall again"],
+        &["an uninstall has begun", "uninstall` again"],
     );
     assert_eq!(setup.lab.pod.links(), ["eth0", "net1"], "it lives on");
     // The runtime ends it by the cluster network, which knows nothing of net1.
@@ -104,7 +104,7 @@ fn a_damaged_record_keeps_everything_until_its_pod_is_deleted() {
         for words in [
             record.to_str().unwrap(),
             "delete the pod of each damaged record",
-            "uninstall has changed nothing",
+            "`uninstall` has changed nothing",
         ] {
             assert!(outcome.stderr.contains(words), "{words:?}: {outcome}");
         }

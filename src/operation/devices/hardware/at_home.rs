@@ -71,11 +71,11 @@ impl Hardware<'_> {
         .into())
     }
 
-    /// Checks where the interface of a VF with a kernel driver is. [`placed_devices`] searches the
-    /// network namespaces of all processes, and the named ones.
+    /// For a VF whose driver creates interfaces, checks which network namespace contains the VF's
+    /// interface.
     ///
     /// - The interface is in the host's namespace: accepts the VF.
-    /// - The interface is in another namespace: refuses the VF.
+    /// - [`placed_devices`] finds the interface in another namespace: refuses the VF.
     /// - No namespace contains the interface: the kernel may still be moving the interface back
     ///   from a deleted namespace. An SR-IOV plugin needs the interface. So if the attachment has
     ///   an SR-IOV plugin, waits for the interface up to [`COMES_HOME_WITHIN`] and then refuses the

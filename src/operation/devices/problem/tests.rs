@@ -70,9 +70,10 @@ fn each_problem_of_an_allocated_device_has_its_own_message() {
         ),
         (
             DeviceProblem::GroupInUse(device(), group(), "igbvf".to_owned()),
-            "device 0000:01:10.2 of resource r shares IOMMU group 7 with 0000:01:10.3, which is \
-             bound to driver igbvf (/sys/kernel/iommu_groups/7/devices); bind the whole group to \
-             vfio-pci, or move the card to a slot that isolates functions from each other (ACS)",
+            "device 0000:01:10.2 of resource r shares IOMMU group 7 with 0000:01:10.3 \
+             (/sys/kernel/iommu_groups/7/devices), and 0000:01:10.3 is bound to driver igbvf; bind \
+             the whole group to vfio-pci, or move the card to a slot that isolates functions from \
+             each other (ACS)",
         ),
         (
             DeviceProblem::GroupHeld(device(), group(), "pod demo/web".to_owned()),
@@ -87,7 +88,7 @@ fn each_problem_of_an_allocated_device_has_its_own_message() {
                 holder: "pod demo/web".to_owned(),
             },
             "device 0000:01:10.2 is in use by pod demo/web; wait until that pod is deleted, or \
-             run jackfield doctor to find out why the device is still in use",
+             run `jackfield doctor` to find out why the device is still in use",
         ),
         (
             DeviceProblem::PreviousIdentity {
@@ -97,8 +98,8 @@ fn each_problem_of_an_allocated_device_has_its_own_message() {
                 driver: None,
             },
             "device 0000:01:10.2 still has the GUID of its previous pod: x; request an \
-             infiniband-guid, or rebind the device: write its PCI address to the file unbind, then \
-             to the file bind, in /sys/bus/pci/drivers/DRIVER",
+             infiniband-guid, or rebind the device: write its PCI address to \
+             /sys/bus/pci/drivers/DRIVER/unbind, then to /sys/bus/pci/drivers/DRIVER/bind",
         ),
         (
             DeviceProblem::AddressUsed {
@@ -177,8 +178,8 @@ fn each_problem_in_a_definition_has_its_own_message() {
             },
             "device d is bound to driver igbvf, and its interface is in no network namespace that \
              jackfield can find; end the process that keeps the interface's namespace open, or \
-             rebind the device: write its address to the file unbind, then to the file bind, in \
-             /sys/bus/pci/drivers/igbvf",
+             rebind the device: write its PCI address to /sys/bus/pci/drivers/igbvf/unbind, then \
+             to /sys/bus/pci/drivers/igbvf/bind",
         ),
         (
             DeviceProblem::Elsewhere(
@@ -190,8 +191,8 @@ fn each_problem_in_a_definition_has_its_own_message() {
                 },
             ),
             "device d: its interface eth7 is in network namespace /run/netns/n, and no pod on \
-             record has the device; move the interface back with nsenter --net=/run/netns/n ip \
-             link set eth7 netns 1, or end the process that keeps the namespace open",
+             record has the device; move the interface back with `nsenter --net=/run/netns/n ip \
+             link set eth7 netns 1`, or end the process that keeps the namespace open",
         ),
         (
             DeviceProblem::SharedRdma {
@@ -200,8 +201,8 @@ fn each_problem_in_a_definition_has_its_own_message() {
                 mode: "Y".to_owned(),
             },
             "plugin rdma moves an RDMA device into the pod, but this node shares RDMA devices \
-             among all network namespaces (/m is Y); set exclusive mode while no pod runs (rdma \
-             system set netns exclusive), and for the next boot put the line \"options ib_core \
+             among all network namespaces (/m is Y); set exclusive mode while no pod runs (`rdma \
+             system set netns exclusive`), and for the next boot put the line \"options ib_core \
              netns_mode=0\" into /etc/modprobe.d",
         ),
     ] {

@@ -26,9 +26,8 @@ pub(super) struct Left<'a> {
     wrong: Vec<(&'a DeviceState, String)>,
     /// Network identities (MAC, GUID or VLAN) that a device still has from the pod that used it
     /// last. Each entry consists of the device, the identity, and a line that says why Jackfield
-    /// could not remove the identity. Before an ADD or a change of a running pod attaches a
-    /// device, Jackfield repairs the device again, and refuses it if nothing replaces an identity
-    /// in this list. A DEL ignores the list.
+    /// could not remove the identity. Jackfield attaches the device to the next pod only if that
+    /// pod's request or the network's definition replaces the identity. A DEL ignores the list.
     pub(super) identities: Vec<(&'a DeviceState, PodIdentity, String)>,
 }
 
@@ -127,7 +126,7 @@ impl<'a> Left<'a> {
     }
 }
 
-/// A repair that the kernel refused. The next rounds skip the repair, unless [`forgive`] drops the
+/// A repair that the kernel refused. The next rounds skip the repair until [`forgive`] drops the
 /// refusal.
 pub(super) struct Refused<'a> {
     pub(super) device: &'a DeviceState,

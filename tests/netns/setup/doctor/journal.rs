@@ -34,7 +34,8 @@ fn a_sandbox_whose_netns_is_gone_and_the_remedy_helps() {
     let found = setup.finds_only("journal", &[POD, "is gone", "2 attachments"]);
     // The command is as it is to be typed.
     let remedy = found["remedy"].as_str().unwrap();
-    let (_, command) = remedy.split_once("run jackfield ").unwrap();
+    let (_, command) = remedy.split_once("run `jackfield ").unwrap();
+    let (command, _) = command.split_once('`').unwrap();
     let words: Vec<&str> = command.split_whitespace().collect();
     let outcome = setup.lab.cli(&words).run();
     assert_eq!(outcome.exit, 0, "{outcome}");

@@ -35,7 +35,7 @@ fn a_configuration_that_is_missing_broken_or_misspelt() {
         &["no configuration of jackfield", "jackfield install"],
     );
     fs::write(&path, "{").unwrap();
-    let broken = &[OURS, "correct it, or run jackfield install"];
+    let broken = &[OURS, "correct it, or run `jackfield install`"];
     setup.finds("configuration", broken);
     setup.finds("installation", &["is not a configuration"]);
     let conf = path.display().to_string();
@@ -87,7 +87,7 @@ fn who_comes_first_and_who_renames_what_is_ours() {
     fs::write(&manifest, text.to_string()).unwrap();
     setup.finds_only("installation", &["repaired 3 times", "the limit"]);
     fs::write(&manifest, "{").unwrap();
-    setup.finds_only("installation", &["manifest.json", "install again"]);
+    setup.finds_only("installation", &["manifest.json", "`install` again"]);
 }
 
 #[test]
