@@ -8,10 +8,12 @@
 //! - the IPAMClaims to which the pod's annotations refer,
 //! - the pod's devices according to kubelet.
 //!
-//! After the ADD, one [`Publication`] reports the outcome. The node configuration decides which
-//! [`Cluster`] a call uses: a folder of manifests ([`Folder`]) or the agent behind its socket
-//! ([`Agent`]). If no agent listens and a kubeconfig is configured, [`Agent`] asks the API server
-//! ([`Api`]).
+//! After the ADD, one [`Publication`] reports the outcome.
+//!
+//! The node configuration decides which [`Cluster`] a call uses:
+//! - [`Folder`] reads a folder of manifests.
+//! - [`Agent`] is the agent's client. If no agent listens and a kubeconfig is configured, the
+//!   client asks the API server itself ([`Api`]).
 
 pub mod agent;
 pub mod api;
@@ -68,8 +70,8 @@ pub trait Cluster {
     fn announce(&self, _question: &Question) {}
 
     /// Checks that the cluster answers a question about this node by `until` (CNI 1.1.0 §2 STATUS).
-    /// Returns the answer. If no agent listens but a kubeconfig is configured, [`Agent`] returns an
-    /// empty answer and does not check the API server.
+    /// Returns the answer. If no agent listens but a kubeconfig is configured, the client
+    /// [`Agent`] returns an empty answer and does not check the API server.
     ///
     /// # Errors
     /// As [`Cluster::ask`].
@@ -87,8 +89,8 @@ pub trait Cluster {
     fn census(&self, node: &str, with_definitions: bool) -> Result<Census, ClusterError>;
 
     /// Publishes the outcome of an ADD or of a change of a running pod's networks. `until` is the
-    /// deadline. If publishing is the agent's task, only stores the outcome, and the agent publishes
-    /// it later.
+    /// deadline. If publishing is the agent's task, only stores the outcome, and the agent
+    /// publishes it later.
     ///
     /// # Errors
     /// When the outcome can be neither published nor stored.

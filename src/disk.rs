@@ -17,7 +17,7 @@ fn unless_judged(operation: Operation<'_>, act: impl FnOnce() -> io::Result<()>)
     }
 }
 
-/// Opens or creates a file for writing.
+/// Opens a file with `options`.
 ///
 /// # Errors
 /// The error of the file system.

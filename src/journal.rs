@@ -414,9 +414,10 @@ pub enum Lookup {
     /// There is no record, for example because Jackfield never attached the sandbox or has detached
     /// it.
     Absent,
-    /// The first line of the record is incomplete. Either a power loss destroyed the record, or an
-    /// older release was killed while it wrote the record, before its ADD started anything. This
-    /// release replaces a record atomically, so a killed process leaves no incomplete first line.
+    /// The first line of the record is incomplete. Either a power loss destroyed the record, or a
+    /// process of an older release was killed while it wrote the first line. The killed process had
+    /// not started any plugin yet. The current release writes a new record atomically, so a killed
+    /// process leaves no incomplete first line.
     CutOff,
     /// The record is damaged. It is now in quarantine, or could not be moved there.
     Damaged(PutAside),

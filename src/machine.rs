@@ -31,7 +31,7 @@ pub(crate) use ask_machine;
     allow(dead_code, reason = "only a simulated machine reads the fields")
 )]
 pub(crate) enum Operation<'a> {
-    /// Opens or creates a file for writing.
+    /// Opens or creates a file.
     Open(&'a Path),
     /// Writes bytes to an open file. A write may stop before the last byte.
     Write(&'a File, &'a [u8]),

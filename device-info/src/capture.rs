@@ -122,8 +122,8 @@ impl Capture {
     }
 
     /// Drops every directory that contains another node, because that node's path implies the
-    /// directory. So a fixture that omits such a directory still has the same paths as a capture
-    /// of the same machine.
+    /// directory. [`Capture::read`] and the fixtures both call this function, so a capture and a
+    /// fixture of the same machine have the same paths.
     pub(crate) fn without_obvious_directories(mut self) -> Self {
         let obvious: Vec<String> = self
             .sysfs

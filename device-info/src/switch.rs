@@ -14,7 +14,7 @@ use crate::sysfs::Entry;
 /// devlink dump is enough for 256 virtual functions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Switch {
-    /// The mode; `None` if the device has no switch or devlink does not report it.
+    /// The mode; `None` if the device has no switch or devlink does not report the mode.
     #[serde(default)]
     pub mode: Option<EswitchMode>,
     /// The ports.
@@ -69,8 +69,9 @@ impl Switch {
 }
 
 impl Switch {
-    /// Returns whether the port list contains every representor. In legacy mode the switch has no
-    /// representors. In switchdev mode, devlink reports either no ports or all of them.
+    /// Returns whether `ports` contains every representor. In legacy mode, an empty list is
+    /// complete, because the switch has no representors. In switchdev mode, a list with ports is
+    /// complete, because devlink reports either no ports or all of them.
     pub(crate) fn is_authority(&self) -> bool {
         self.mode == Some(EswitchMode::Legacy) || !self.ports.is_empty()
     }
@@ -94,11 +95,11 @@ impl Switch {
 impl PciFunction {
     /// Returns the representor of this virtual function in the switch of its physical function.
     ///
-    /// Uses the ports of `switch` if there are any. Otherwise searches the interfaces in sysfs. The
-    /// representor has the same `phys_switch_id` as the physical function's interface. The
-    /// representor's `phys_port_name` contains the numbers of the physical and of the virtual
-    /// function. Returns `None` if `switch` is in legacy mode, if no interface matches, or if more
-    /// than one matches.
+    /// Uses the ports of `switch` if there are any. Without ports, returns `None` in legacy mode,
+    /// and searches the interfaces in sysfs in every other mode. In sysfs, the representor has the
+    /// same `phys_switch_id` as the physical function's interface. The representor's
+    /// `phys_port_name` contains the numbers of the physical and of the virtual function. Returns
+    /// `None` if no interface matches, or if more than one matches.
     #[must_use]
     pub fn representor(&self, switch: Option<&Switch>) -> Option<String> {
         let of = FunctionNumber::Vf(self.vf_index()?);

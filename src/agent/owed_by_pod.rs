@@ -37,9 +37,9 @@ pub(super) struct OwedByPod {
 /// The publications in memory leave no room for a further publication.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "the agent keeps owed writes in memory because plugins cannot write to {}, and has no room for \
-     another one ({bytes} of {MAX_IN_MEMORY} bytes are used); make that directory writable for \
-     root, and free space there",
+    "the agent keeps statuses and events in memory, because plugins cannot write to {}; the agent \
+     has no room for more ({bytes} of {MAX_IN_MEMORY} bytes are used); make that directory \
+     writable for root, and free space there",
     dir.display()
 )]
 pub(super) struct MemoryFull {
@@ -91,7 +91,7 @@ impl OwedByPod {
             Err(error) => {
                 let dir = self.owed.dir().display();
                 warn!(
-                    "cannot list the owed writes in {dir}: {error}; make the directory readable for root"
+                    "cannot list the files in {dir}: {error}; make the directory readable for root"
                 );
                 return Ok(());
             }
@@ -124,10 +124,10 @@ impl OwedByPod {
         };
         let path = self.owed.dir().join(name).display().to_string();
         let renamed = match self.owed.put_aside(name) {
-            Ok(aside) => format!("the agent renamed it to {}", aside.display()),
-            Err(error) => format!("the agent cannot rename it: {error}"),
+            Ok(aside) => format!("the agent renamed the file to {}", aside.display()),
+            Err(error) => format!("the agent cannot rename the file: {error}"),
         };
-        warn!("cannot read owed write {path}: {cause}; {renamed}");
+        warn!("cannot read the status and events in {path}: {cause}; {renamed}");
         None
     }
 
@@ -153,7 +153,8 @@ impl OwedByPod {
         files.values().map(BTreeSet::len).sum::<usize>() + self.in_memory.borrow().len()
     }
 
-    /// Merges the owed writes of a pod into one publication. `None` if the pod has no owed writes.
+    /// Merges the owed writes of a pod into one publication. Returns `None` if the pod has no owed
+    /// writes.
     pub(super) async fn of(&self, pod: &PodName) -> Option<DuePublication> {
         let files = self.pods.borrow().get(pod).cloned().unwrap_or_default();
         let from_memory = self.in_memory.borrow().get(pod).cloned();
@@ -199,7 +200,8 @@ impl OwedByPod {
                 // The agent will publish this write again. The second publication changes nothing,
                 // because the status is the same and the events have the same names.
                 Err(error) => warn!(
-                    "cannot remove owed write {}: {error}; make its directory writable for root",
+                    "cannot remove the file {} from journalDir/publish/: {error}; make that \
+                     directory writable for root",
                     file.1
                 ),
             }

@@ -50,8 +50,8 @@ impl Pause {
     /// is twice as long, up to `longest`. If the previous pause still lasts, the new pause has the
     /// same length. After [`Pause::clear`], the next pause has the length [`FIRST`]. Every pause
     /// lasts at least `asked`, the time that the API server asks for. Adds a random time of up to a
-    /// quarter of the pause, so that nodes that lose the API server together retry at different
-    /// times.
+    /// quarter of the pause, so that the nodes do not all retry at the same moment after an outage
+    /// of the API server.
     pub(super) fn lengthen(&self, longest: Duration, asked: Option<Duration>) -> Duration {
         let pause = match self.state.get() {
             None => FIRST,

@@ -175,9 +175,9 @@ impl PluginService {
         }
     }
 
-    /// Handles the figures of a finished call: updates the metrics and the attached sandboxes, and
-    /// logs a failure. If the call reports that the agent was absent for [`LONG_SILENCE`] or
-    /// longer, creates an event.
+    /// Handles the report of a finished call: updates the metrics and the agent's list of attached
+    /// sandboxes, and logs a failure. If the call reports that the agent was absent for at least
+    /// [`LONG_SILENCE`] seconds, creates an event.
     fn over(&self, mut figures: Figures) {
         self.knowledge.metrics.over(&figures);
         let reported = figures.sandbox.take();

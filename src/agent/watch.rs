@@ -25,7 +25,7 @@ use objects::ObjectWatch;
 /// The longest pause after repeated failures. The pause protects an API server that is starting
 /// while the agents of all nodes wait for it.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
-/// The longest pause after the API server answers that it does not serve the kind.
+/// The longest pause after the API server answers that it does not serve the watched kind.
 const ABSENT_PAUSE: Duration = Duration::from_secs(10);
 /// The longest pause before the agent reads the credentials again after a refusal.
 const CREDENTIALS_PAUSE: Duration = Duration::from_secs(5);
@@ -131,7 +131,7 @@ async fn watch(
         knowledge.metrics.watch_failed(metric);
         let cause = error.to_string();
         if cause != last {
-            warn!(kind, "the watch failed; the agent retries: {cause}");
+            warn!(kind, "the watch failed: {cause}; the agent retries");
             last = cause;
         }
         let longest = match &error {

@@ -42,8 +42,8 @@ pub enum Origin {
     /// of this resource.
     Checkpoint,
     /// A claim of the pod. kubelet's pod-resources API names the device, and kubelet's
-    /// `dra_manager_state` lists the device for this claim. The driver's ResourceSlice contains the
-    /// identifier.
+    /// `dra_manager_state` lists the device for this claim. The device's [`AllocatedDevice::id`]
+    /// comes from the driver's ResourceSlice.
     Dra,
 }
 

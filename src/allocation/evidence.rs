@@ -23,7 +23,8 @@ use crate::kubelet::PodDevices;
 /// All evidence on the devices of one pod.
 pub(super) struct Evidence<'a> {
     sources: &'a Sources<'a>,
-    /// The answer of the pod-resources API about a pod with this pod's name.
+    /// The answer of the pod-resources API. This answer may be about another pod of the same name,
+    /// because the API identifies pods by name.
     pod_resources: Option<&'a PodDevices>,
     /// kubelet's checkpoint, which has the devices of all pods by UID.
     checkpoint: Result<Checkpoint, CheckpointError>,
@@ -167,8 +168,9 @@ impl<'a> Evidence<'a> {
         all
     }
 
-    /// Returns a remark if the checkpoint lists devices of the resource for this pod, but not all
-    /// devices that pod-resources names.
+    /// Returns a remark if pod-resources names a device of `resource` that the checkpoint does not
+    /// list for this pod. The answer of pod-resources may then be about another pod. Returns `None`
+    /// if the checkpoint lists no device of `resource` for this pod.
     pub(super) fn remark(&self, resource: &str) -> Option<AllocationRemark> {
         let own = self.own.get(resource)?.iter();
         let own: HashSet<Cow<'_, str>> = own.map(|id| canonical(id)).collect();

@@ -55,7 +55,8 @@ pub enum AssignError {
     /// The pod's devices of the resource are unknown.
     #[error("devices of resource {resource}: {cause}")]
     Unknown {
-        /// The resource. For a claim's devices without a resource, the name of their DRA driver.
+        /// The resource. If the devices belong to a claim and have no resource name, this is the
+        /// name of the DRA driver.
         resource: String,
         /// Why the devices are unknown.
         cause: Box<UnknownCause>,
@@ -105,15 +106,16 @@ pub enum UnknownCause {
         file: PathBuf,
         /// The pod's UID.
         uid: String,
-        /// How many devices of the pod the checkpoint has.
+        /// The number of the pod's devices in the checkpoint.
         recorded: usize,
-        /// How many devices the containers request.
+        /// The number of devices that the containers request.
         requested: u64,
         /// The answer of the pod-resources API.
         pod_resources: PodResourcesAnswer,
     },
-    /// A request failed with this report, or kubelet does not know the pod. So it is unknown
-    /// whether the pod has devices.
+    /// It is unknown whether the pod has devices of the resource, because a request failed or
+    /// kubelet does not know the pod. Contains the report of the failed request; `None` if no
+    /// request failed.
     #[error(
         "cannot find out whether the pod has any: {}",
         .0.as_deref().unwrap_or("kubelet does not know the pod; look into kubelet's log")
@@ -122,7 +124,9 @@ pub enum UnknownCause {
     /// The pod has claims, but Jackfield did not ask kubelet about them.
     #[error("the pod has resource claims, but Jackfield did not ask kubelet about them")]
     ClaimsNotAsked,
-    /// A request failed with this report, or kubelet names no device of the pod's claims.
+    /// The pod has claims, but their devices are unknown, because a request failed or kubelet names
+    /// no device of the claims. Contains the report of the failed request; `None` if no request
+    /// failed.
     #[error(
         "the pod has resource claims, but their devices are unknown: {}",
         .0.as_deref().unwrap_or("kubelet names none; look into kubelet's log")
@@ -172,8 +176,9 @@ pub enum UnknownCause {
     },
     /// kubelet's record of claims does not list the device for a claim of this pod.
     #[error(
-        "{}: {} does not list it for claim {} of this pod, UID {uid}; recreate the pod",
-        in_pool(device), .file.display(), .device.claim
+        "kubelet's record {} does not list {} for claim {} of this pod, UID {uid}; recreate the \
+         pod",
+        .file.display(), in_pool(device), .device.claim
     )]
     NotClaimed {
         /// The device.

@@ -95,7 +95,7 @@ pub(super) struct InstallArgs {
     /// List the pods whose ADD would fail, and why; change nothing; exit with 1 if there are such pods
     #[arg(long, requires = "from_multus", conflicts_with = "watch")]
     dry_run: bool,
-    /// Take over even if the ADD of a pod would fail, and even if jackfield cannot find out whether it would
+    /// Take over even if the ADD of a pod would fail, or if jackfield cannot find out whether an ADD would fail
     #[arg(long, requires = "from_multus")]
     force: bool,
     /// Instead of taking over, give the node back to Multus and keep running; needs --from-multus and --watch

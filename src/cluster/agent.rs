@@ -55,8 +55,8 @@ pub struct Agent {
     /// compromised agent can make the close of a connection block. The agent can send descriptors
     /// over a connection for [`Purpose::Asking`]. When a connection closes, the kernel also closes
     /// the descriptors that the plugin has not read. Two kinds of descriptors take long to close:
-    /// - A socket with SO_LINGER: the kernel waits for the socket's peer. At the end of a process,
-    ///   the kernel does not wait for the peer.
+    /// - A socket with SO_LINGER: the kernel waits for the socket's peer, except at the end of a
+    ///   process.
     /// - A deleted file: the kernel frees the file's blocks one by one, even at the end of a
     ///   process. So with deleted files, a compromised agent can delay the end of a call. This is
     ///   no new risk, because such an agent can also delay a call by not answering.

@@ -8,15 +8,15 @@ use super::{Answer, Question};
 use crate::kubelet;
 use crate::npwg::ObjectRef;
 
-/// Returns `None` if the answer needs nothing from kubelet, as for most pods. Otherwise returns the
-/// resource names of the definitions in `question.networks` and in the pod's annotations.
+/// Returns `None` if the answer needs nothing from kubelet, as for most pods. Otherwise returns a
+/// list of resources: those of the definitions in `question.networks` and in the pod's annotations.
 ///
 /// In a folder of manifests, the annotation `jackfield.io/devices` of the pod's manifest can list
-/// devices by resource. The result does not contain the resources that this annotation lists.
+/// devices by resource. The returned list omits the resources in this annotation.
 ///
 /// The key `deviceID` in the annotations can name a device of any resource. So if the annotations
-/// mention this key and the manifest lists no devices, the answer also needs kubelet. The result
-/// may then be an empty list. Kubelet returns all devices of the pod, whatever the result lists.
+/// mention this key and the manifest lists no devices, the answer also needs kubelet. The returned
+/// list may then be empty. An empty list is enough, because kubelet returns all devices of a pod.
 pub(super) fn wanted<'a>(question: &Question, answer: &'a Answer) -> Option<Vec<&'a str>> {
     let pod = answer.pod.as_ref()?;
     let annotations = question.annotations.as_ref().unwrap_or(&pod.annotations);
@@ -33,10 +33,10 @@ pub(super) fn wanted<'a>(question: &Question, answer: &'a Answer) -> Option<Vec<
     (names_one || !resources.is_empty()).then(|| resources.into_iter().collect())
 }
 
-/// Shortens a pod that exceeds a limit of an answer: keeps only the requests for the resources that
-/// [`wanted`] returns, and only the containers with such requests. Drops nothing if an annotation
-/// may name a device, because any container may have that device. Returns whether the pod fits into
-/// the answer.
+/// If the pod in `answer` exceeds [`MOST_CONTAINERS`] or [`MOST_REQUESTS`], keeps only the requests
+/// for the resources that [`wanted`] returns, and only the containers with such requests. Drops
+/// nothing if an annotation may name a device, because any container may have that device. Returns
+/// whether the pod is now within both limits.
 pub(super) fn fit_containers(question: &Question, answer: &mut Answer) -> bool {
     if fits(answer) {
         return true;

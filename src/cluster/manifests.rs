@@ -19,7 +19,7 @@ use yaml::MAX_OPEN;
 /// The largest manifest file that is read, in bytes.
 const MAX_FILE: u64 = 8 << 20;
 
-/// One document of a file.
+/// One Kubernetes object of a file.
 #[derive(Debug)]
 pub(super) struct Manifest {
     pub(super) kind: String,
@@ -78,7 +78,8 @@ fn first_line(error: &serde_norway::Error) -> String {
     text.lines().next().unwrap_or_default().to_owned()
 }
 
-/// The documents of a folder, and an error for each file or document that cannot be read.
+/// The Kubernetes objects in the files of a folder, and an error for each file, document or object
+/// that cannot be read.
 #[derive(Debug, Default)]
 pub(super) struct Manifests {
     pub(super) documents: Vec<Manifest>,
@@ -194,9 +195,9 @@ fn is_blank(document: &str) -> bool {
     })
 }
 
-/// Reads one YAML document or a sequence of JSON objects. As in kubectl, the ending of the file
-/// name does not matter. If a JSON object after the first is broken, returns the objects before it
-/// and then the error.
+/// Reads one YAML document or a sequence of JSON objects. As in kubectl, the content decides
+/// whether a document is YAML or JSON, and the ending of the file name does not. If a JSON object
+/// after the first is broken, returns the objects before the broken object and then the error.
 fn read_document(document: &str) -> Vec<Result<Value, DocumentError>> {
     let content = document.strip_prefix("---").unwrap_or(document);
     if content.trim_start().starts_with('{') {

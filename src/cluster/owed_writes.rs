@@ -24,8 +24,8 @@ use crate::regular_file::{self, found};
 /// The format of the files. This release does not touch files in a different format.
 const FORM: u32 = 1;
 const SUFFIX: &str = ".json";
-/// The length of a period, in seconds. If publications of one period contain equal events, the API
-/// server stores only one of these events.
+/// The time since boot is divided into periods of this many seconds. Equal events about the same
+/// object have the same name within a period, so the API server stores only one of them.
 const PERIOD: u64 = 600;
 const UNREADABLE: &str = ".unreadable";
 /// The largest file that is read, in bytes. The publication of a real pod is smaller.

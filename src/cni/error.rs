@@ -68,7 +68,7 @@ impl fmt::Display for Error {
         match (self.msg.as_str(), self.details.as_str()) {
             ("", "") => {
                 write!(f, "code {}", self.code)?;
-                // The meaning of a code from 100 on depends on the plugin.
+                // Each plugin assigns its own meanings to codes above 99.
                 if let Some(code) = code::lookup(self.code).filter(|code| code.number < 100) {
                     write!(f, " ({})", code.name)?;
                 }

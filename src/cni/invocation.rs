@@ -109,7 +109,7 @@ impl ValidAttachment {
     /// Reads the attachments from the configuration of a GC.
     ///
     /// Returns `None` if the configuration has neither key. In that case, GC must not remove
-    /// anything. `null` counts as an empty list, unless the other key has a list.
+    /// anything. Returns an empty list if a key is `null` and neither key has a list.
     ///
     /// # Errors
     ///
@@ -137,8 +137,8 @@ pub enum InvocationError {
     PrevResult(#[from] ResultError),
 }
 
-/// Keys that Jackfield drops from a plugin's object. Jackfield itself reads or sets all of these
-/// keys except the last.
+/// Keys that Jackfield does not copy from a plugin's configuration to the plugin's stdin. Jackfield
+/// itself writes `cniVersion`, `name`, `runtimeConfig` and `prevResult`.
 const RUNTIME_KEYS: [&str; 7] = [
     "cniVersion",
     "name",

@@ -62,8 +62,8 @@ pub struct IpConfig {
     pub address: IpNet,
     /// The gateway of the subnet.
     pub gateway: Option<IpAddr>,
-    /// The index of the interface in [`CniResult::interfaces`]. Reading drops an index without
-    /// an interface.
+    /// The index of the interface in [`CniResult::interfaces`]. [`CniResult::parse`] drops an index
+    /// that refers to no interface.
     pub interface: Option<usize>,
 }
 

@@ -1,4 +1,4 @@
-//! The fuzz target for plans. The plan of a pod combines an annotation and a definition.
+//! The fuzz target for plans.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};

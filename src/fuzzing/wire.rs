@@ -33,7 +33,8 @@ fn message<T: DeserializeOwned + Serialize>(frame: &[u8], limit: usize) {
     }
 }
 
-/// Reads the input as the answer of kubelet to each request.
+/// Reads the input as each of kubelet's answers: to `Get`, to `List` and to
+/// `GetAllocatableResources`.
 pub(super) fn pod_resources(bytes: &[u8]) -> Option<()> {
     let answers = crate::kubelet::answered(bytes).into_iter();
     answers.filter_map(accepted).for_each(|it| settles(&it));

@@ -274,7 +274,7 @@ fn is_at(file: &File, path: &Path) -> bool {
     }
 }
 
-/// Whether the process that the file names has the file open.
+/// Whether the process whose ID is in the file has the file open.
 fn has_owner(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default();
     let file = disk::open(options().read(true), path);

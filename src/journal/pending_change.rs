@@ -53,10 +53,10 @@ impl Sandbox {
         }
     }
 
-    /// Returns the indices of the attachments that an unfinished change still has to detach: those
-    /// that it removes, and those that it may have started to add. The highest index comes first,
-    /// because the last attachment is detached first. Returns an empty list if no change is under
-    /// way.
+    /// Returns the indices of the attachments to detach after a change that failed or was
+    /// interrupted: the attachments that the change still had to remove, and the attachments that
+    /// it may have added. The highest index comes first, because the last attachment is detached
+    /// first. Returns an empty list if the record contains no change.
     pub fn unfinished(&self) -> Vec<usize> {
         let mut unfinished = self.to_detach();
         unfinished.retain(|index| self.is_pending(*index));

@@ -15,13 +15,13 @@ pub struct DeviceUser {
     pub device: AllocatedDevice,
     /// The pod, if the runtime named one.
     pub pod: Option<PodName>,
-    /// The sandbox.
+    /// The container ID of the sandbox.
     pub container: ContainerId,
     /// The network: `namespace/definition`, or the CNI name of a network without a definition.
     pub network: String,
     /// The interface in the pod.
     pub interface: InterfaceName,
-    /// The network namespace.
+    /// The path of the network namespace.
     pub netns: String,
     /// Whether the ADD completed.
     pub complete: bool,

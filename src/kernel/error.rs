@@ -20,7 +20,7 @@ pub enum KernelError {
     /// A request failed or got no valid answer.
     #[error("{action}: {source}")]
     Request {
-        /// The request and its object, such as `listing interfaces`.
+        /// What the request does, such as `listing interfaces`.
         action: String,
         /// Why the request failed.
         source: NetlinkError,
@@ -105,7 +105,8 @@ impl NetlinkError {
         matches!(self, Self::Refused { source, .. } if source.raw_os_error() == Some(number))
     }
 
-    /// Adds the request and its object, such as `listing interfaces`.
+    /// Converts this error to a [`KernelError::Request`]. `action` says what the request does, such
+    /// as `listing interfaces`.
     pub(crate) fn about(self, action: impl Into<String>) -> KernelError {
         let (action, source) = (action.into(), self);
         KernelError::Request { action, source }

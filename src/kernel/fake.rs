@@ -83,8 +83,7 @@ pub(crate) struct FakeDevices {
     /// the VF's link changes, the PF reports the new address for the VF.
     pub(crate) own_address_becomes_admins: Option<(u32, u32, usize)>,
     /// Decides when the driver of the VF in `own_address_becomes_admins` refuses to change the
-    /// address of the VF's link. The driver never refuses before an administrator has set the VF's
-    /// address through the PF (`is_given`).
+    /// address of the VF's link. While `is_given` is false, the driver accepts every address.
     pub(crate) guard: Guard,
     /// Whether an administrator has set the address of a VF through its PF. An address of zeros
     /// counts as not set.

@@ -112,7 +112,8 @@ pub enum VfSetting {
 }
 
 impl VfState {
-    /// Returns every reported value as the setting that restores it.
+    /// Returns the reported values as settings. Writing the settings in this sequence restores the
+    /// state.
     ///
     /// Trust and `mac` come first, because they decide whether the address of the VF's interface
     /// can change. Many drivers allow this only if the VF is trusted or `mac` is not set.

@@ -110,8 +110,9 @@ fn is_unit(text: &str) -> bool {
 /// A text that cannot name an object.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
-    "{value:?} cannot be {part}; use lower-case letters, digits and '-' ('.' only in a name), and \
-     give a namespace as namespace/name, or with the key \"namespace\" if the annotation is JSON"
+    "{value:?} cannot be {part}; use lower-case letters, digits and '-' ('.' only in a name); to \
+     give a namespace, write namespace/name; in a JSON annotation, use the key \"namespace\" \
+     instead"
 )]
 pub struct ObjectRefError {
     part: &'static str,
@@ -189,8 +190,8 @@ mod tests {
         assert_eq!(
             "ns/Net".parse::<ObjectRef>().unwrap_err().to_string(),
             "\"Net\" cannot be the name of an object; use lower-case letters, digits and '-' \
-             ('.' only in a name), and give a namespace as namespace/name, or with the key \
-             \"namespace\" if the annotation is JSON"
+             ('.' only in a name); to give a namespace, write namespace/name; in a JSON \
+             annotation, use the key \"namespace\" instead"
         );
     }
 

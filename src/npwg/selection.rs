@@ -69,9 +69,10 @@ pub struct Selection {
     pub ipam_claim: Option<String>,
     /// `deviceID`, a key of Multus that the specification does not define.
     pub device_id: Option<String>,
-    /// Keys that neither the specification nor Multus defines, such as `ip` or
-    /// `portMappings[1].proto`. Most of these keys are typos. The list omits keys such as
-    /// `example.com/key`, because the specification leaves keys with a period to implementations.
+    /// Keys that neither the specification nor Multus defines, such as `ip`. Most of these keys are
+    /// typos. The key `proto` of a port mapping has the form `portMappings[1].proto`. The list
+    /// omits a network's own keys with a period, such as `example.com/key`, because the
+    /// specification leaves such keys to implementations.
     pub unknown_keys: Vec<String>,
 }
 

@@ -13,7 +13,8 @@ const SILENT: &str = "silent";
 /// the file only if `statusNeedsAgent` is set.
 const ANSWERED: &str = "answered";
 
-/// Records after a call whether the agent answered. If this is the first answer after an absence,
+/// Creates the file `silent` if the agent did not answer the call, and removes the file if the
+/// agent answered. Changes nothing if the call did not ask the agent. If the call ended an absence,
 /// returns how long the absence lasted.
 pub fn keep(host: &Host<'_>, config: &NodeConfig) -> Option<Duration> {
     let answers = host.stopwatch.agent_answers()?;

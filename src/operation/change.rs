@@ -207,9 +207,9 @@ fn change_locked(
 
 /// Records that the attachments agree with the annotation, whose digest is `networks`.
 ///
-/// If the record has the default digest, first publishes the status. A change records the default
-/// digest when it begins, and replaces it after publishing the status. So the default digest means
-/// that an earlier change may not have published the status.
+/// A change records an empty digest when it begins, and replaces the empty digest after publishing
+/// the status. So if the record has the empty digest, an earlier change may not have published the
+/// status. `agree` then publishes the status first.
 fn agree(
     context: &Context<'_>,
     mut sandbox: Sandbox,
@@ -239,7 +239,7 @@ fn changed(header: &Header, change: &Change) -> Changed {
 }
 
 /// Detaches the attachments that an interrupted change was adding or removing. Publishes the status
-/// of the other attachments, and returns the sandbox with only the other attachments.
+/// of the remaining attachments, and returns the sandbox with only the remaining attachments.
 fn settle(
     context: &Context<'_>,
     mut sandbox: Sandbox,

@@ -163,10 +163,11 @@ fn unless_final<T>(outcome: Result<T, KernelError>) -> Result<Option<T>, KernelE
     }
 }
 
-/// Returns the results of all attachments, without the default routes that were replaced: "the
-/// default route and gateway will be cleared" (NPWG 1.3 §4.1.2.1.9). The attachment with the key
-/// `default-route` keeps its gateways. The results of all other attachments also lack the gateways
-/// of each family that lost its default routes.
+/// Returns the results of all attachments, without the routes and gateways that `default-route`
+/// replaces: "the default route and gateway will be cleared" (NPWG 1.3 §4.1.2.1.9). For each IP
+/// family whose default routes `default-route` replaces or removes:
+/// - No result contains a default route of the family.
+/// - Only the attachment with the key `default-route` keeps the gateways of its addresses.
 pub fn reflected(sandbox: &Sandbox) -> Vec<Option<CniResult>> {
     let results = sandbox.progress.iter().map(|it| it.result.clone());
     let mut results: Vec<Option<CniResult>> = results.collect();
@@ -189,8 +190,8 @@ pub fn reflected(sandbox: &Sandbox) -> Vec<Option<CniResult>> {
 }
 
 /// Returns the results for the runtime and for network-status: the [`reflected`] results with the
-/// new default routes (CNI 1.1.0 §5 ADD Success: routes). CHECK passes only the reflected results
-/// to the plugins, because the plugins did not create the new routes.
+/// new default routes and gateways (CNI 1.1.0 §5 ADD Success: routes). CHECK passes only the
+/// reflected results to the plugins, because the plugins did not create the new routes.
 pub fn answered(sandbox: &Sandbox) -> Vec<Option<CniResult>> {
     let mut results = reflected(sandbox);
     let attachments = sandbox.header.attachments.iter().zip(&sandbox.progress);

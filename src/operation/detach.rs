@@ -1,7 +1,7 @@
 //! Detaches sandboxes: for a DEL, a GC or a retry, after a failed ADD, and when Jackfield is
-//! uninstalled. An ADD also detaches an obsolete sandbox that has the same key, or that holds a
-//! device, MAC or GUID that the ADD needs. A change of a running pod's networks detaches single
-//! attachments.
+//! uninstalled. An ADD also detaches an obsolete sandbox that has the key of the new sandbox, or
+//! that holds a device, MAC or GUID that the ADD needs. A change of a running pod's networks
+//! detaches single attachments.
 
 use std::path::{Path, PathBuf};
 
@@ -183,12 +183,16 @@ pub(super) fn attempt(
     (detached, debts)
 }
 
-/// Returns the path of the network namespace to pass to delegates. Tries `CNI_NETNS` of a DEL from
-/// the runtime first, then the recorded path. The runtime may omit `CNI_NETNS` even while the pod
-/// exists (CNI 1.1.0 §2 DEL). Returns a path only if the path still refers to the recorded
-/// namespace, because the path may now belong to another pod. If the record lacks the namespace's
-/// identity, returns the `CNI_NETNS` of the runtime's DEL without this check. Returns `None` if
-/// there is no such `CNI_NETNS`.
+/// Returns the path of the network namespace to pass to delegates.
+///
+/// For a DEL from the runtime, tries `CNI_NETNS` first, then the recorded path. The runtime may
+/// omit `CNI_NETNS` even while the pod exists (CNI 1.1.0 §2 DEL). For every other detachment, tries
+/// only the recorded path. Returns the first path that leads to the recorded namespace, because a
+/// path may now lead to another pod's namespace. Returns `None` if no path leads to the recorded
+/// namespace.
+///
+/// If the record lacks the namespace's identity, `netns` cannot check the paths. A DEL from the
+/// runtime then gets its `CNI_NETNS`, and every other detachment gets `None`.
 ///
 /// # Errors
 /// As [`recorded_netns`].

@@ -58,8 +58,8 @@ pub enum Failure {
     Cluster(#[from] ClusterError),
     /// The UID of the pod in the cluster differs from the UID in the call.
     #[error(
-        "pod {pod}: the runtime has UID {asked}, but the cluster has UID {known}; wait for the pod \
-         to be recreated"
+        "pod {pod}: the runtime passed UID {asked}, but the pod in the cluster has UID {known}; \
+         wait for the pod to be recreated"
     )]
     OtherPod {
         /// Namespace and name.

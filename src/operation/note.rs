@@ -23,7 +23,7 @@ pub enum Note {
     #[error("{0}: {1}")]
     NoCheck(NetworkPlace, Box<ChainError>),
     /// A failure that does not end the call. For example, Jackfield could not create an event, or
-    /// CHECK found a difference for which `verify` requests only a warning.
+    /// CHECK found a wrong default route and the configuration has `"verify": "warn"`.
     #[error("{0}")]
     Tolerated(Failure),
     /// The record of the sandbox was damaged, and DEL detaches what it can find without the record.

@@ -35,8 +35,8 @@ impl PodFacts {
             uid: pod.uid.or_else(|| clusters?.uid.clone()),
             ..pod
         });
-        // Ignore the cluster's annotations if the runtime passes no pod name. Jackfield then does
-        // not know the namespace in which to look up the selected networks.
+        // If the runtime names no pod, Jackfield asks the cluster about no pod. A faulty agent may
+        // send a pod anyway. Ignore the annotations of that pod.
         let annotations = || Some(clusters?.annotations.clone()).filter(|_| is_pod);
         PodFacts {
             pod: named,

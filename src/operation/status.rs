@@ -74,7 +74,7 @@ fn cluster_network(context: &Context<'_>) -> Result<Option<KnownNetwork>, Failur
 }
 
 /// Asks the cluster for the networks in the node configuration. If the cluster does not answer and
-/// STATUS may succeed without its answer, adds a note and returns `None`.
+/// STATUS tolerates the missing answer, adds a note and returns `None`.
 fn ask(context: &Context<'_>) -> Result<Option<Answer>, Failure> {
     if let Source::Folder(_) = context.request.config.source {
         return Ok(Some(networks::ask(context, context.deadline)?));

@@ -117,8 +117,8 @@ fn into_variable(capability: &str, attachment: &mut Attachment) {
     attachment.extra_args.push((variable.to_owned(), text));
 }
 
-/// Adds a key to `args.cni` (NPWG 1.0 §4.1.2.1.3.2). If the pod's `cni-args` already contain the
-/// key, their value stays.
+/// Adds a key to the arguments that the plugins get in `args.cni` (NPWG 1.0 §4.1.2.1.3.2). If the
+/// pod's annotation already sets the key in `cni-args`, keeps the pod's value.
 fn into_cni_args(key: &str, value: &RawValue, attachment: &mut Attachment) {
     let args = attachment.cni_args.get_or_insert_with(RawObject::default);
     if args.get(key).is_none() {

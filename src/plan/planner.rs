@@ -15,20 +15,20 @@ use crate::npwg::Selection;
 pub(super) struct Planner<'a> {
     pub(super) inputs: Inputs<'a>,
     pub(super) plan: Plan,
-    /// The number in the next generated interface name. For an ADD, this is the number of networks
-    /// planned so far, including networks with problems.
+    /// The number in the next generated interface name. In an ADD, this is the count of the
+    /// networks planned so far, including networks with problems.
     pub(super) position: usize,
     /// The interface names that the pod requests.
     pub(super) requested: Vec<InterfaceName>,
-    /// If the name `net<position>` is taken, the planner tries further numbers, beginning with the
-    /// larger of `position` and `last`.
+    /// If the name `net<position>` is taken, the planner searches for a free name with a higher
+    /// number. The search begins at the larger of `position` and `last`.
     ///
-    /// In an ADD of a pod with a valid annotation, `last` is the number of the pod's networks,
-    /// including the cluster network. The position of each of these networks is smaller than
-    /// `last`. So the search does not take the name `net<position>` of a network that the planner
-    /// plans later. The auxiliary chain (`auxiliaryCNIChainName`) is not one of these networks. The
-    /// planner plans the chain at the end. In an ADD of a pod without a valid annotation, `last` is
-    /// 0.
+    /// In an ADD of a pod with a valid annotation, `last` is the count of the pod's networks. The
+    /// cluster network counts. The auxiliary chain does not count, because the planner plans it
+    /// after all networks. The networks have the positions 0 to `last - 1`, and the search tries
+    /// only numbers from `last` upwards. So the search never takes the name `net<position>` of a
+    /// network that the planner plans later. In an ADD of a pod without a valid annotation, `last`
+    /// is 0.
     ///
     /// In a change of a running pod's networks, `last` is the value that `position` has at the
     /// beginning. Because `position` only grows, the search always begins at `position`.
@@ -54,7 +54,7 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// Adds an attachment to the plan, or the problem with it.
+    /// Adds an attachment, or the problem with the attachment, to the plan.
     pub(super) fn take(&mut self, attachment: Result<Attachment, PlanError>) {
         self.position += 1;
         match attachment {

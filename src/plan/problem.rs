@@ -45,7 +45,8 @@ pub enum Reason {
     /// Two interfaces of the pod request the same MAC or GUID on one layer-2 network. Contains the
     /// name of the first interface.
     #[error(
-        "interface {0} on the same layer-2 network requests the same MAC or GUID; request another address"
+        "the MAC or GUID is already used by interface {0} of the pod on this layer-2 network; \
+         request another"
     )]
     HardwareAddressUsed(InterfaceName),
     /// The network's configuration cannot be used.
@@ -225,7 +226,7 @@ pub enum Restriction {
     /// The pod's `cni-args` set a denied key.
     #[error(
         "the pod's annotation sets {key}, which the policy of namespace {namespace} denies; \
-         remove it from the annotation"
+         remove the key from the annotation"
     )]
     PodArgs {
         /// The key, as the policy writes it.

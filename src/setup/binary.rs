@@ -22,8 +22,8 @@ pub(super) const OURSELVES: &str = "/proc/self/exe";
 pub struct Machine(u16);
 
 impl Machine {
-    /// Returns the machine of the program at `path`. Returns `None` if the file cannot be read, or if
-    /// it is not an ELF program.
+    /// Returns the machine of the program at `path`. Returns `None` if the file cannot be read, or
+    /// if it is not an ELF program.
     pub fn of(path: &Path) -> Option<Machine> {
         let mut header = [0; 20];
         let mut program = regular_file::open(path).ok()?;
@@ -103,9 +103,9 @@ pub(super) fn drift(paths: &HostPaths, installed: &Manifest) -> Option<Drift> {
     }
 }
 
-/// Refuses this binary if the installed binary or a plugin of `network` is built for a different
-/// machine. The kernel may emulate another machine, so a binary that runs may still be built for
-/// the wrong machine.
+/// Checks that the executable of this process is built for the same machine as the programs on the
+/// node: the installed binary and the plugins of `network`. A kernel with emulation also runs an
+/// executable that is built for another machine.
 ///
 /// # Errors
 /// [`SetupError::OtherMachine`].

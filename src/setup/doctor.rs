@@ -96,7 +96,7 @@ pub fn doctor(options: &Options) -> Diagnosis {
     diagnosis
 }
 
-/// Returns the first names, and the number of the remaining names.
+/// Returns the first [`NAMED`] of `names` as a list, and the number of the remaining names.
 fn first_few(names: &[String]) -> String {
     let named = names.get(..NAMED).unwrap_or(names).join(", ");
     match names.len().saturating_sub(NAMED) {

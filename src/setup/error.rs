@@ -77,7 +77,10 @@ pub enum SetupError {
     #[error("{0} of this node's pods would fail with {NAME}, so Multus stays")]
     PodsWouldFail(usize),
     /// The rehearsal could not be completed.
-    #[error("cannot find out whether pods would fail, so Multus stays: {}", .0.to_cni().msg)]
+    #[error(
+        "Multus stays, because {NAME} cannot find out whether pods would fail: {}",
+        .0.to_cni().msg
+    )]
     NoRehearsal(#[source] Box<Failure>),
     /// A file in the runtime's directory sorts before every name that Jackfield's configuration may
     /// have.
@@ -178,7 +181,7 @@ pub enum SetupError {
     Retire(#[source] Box<Failure>),
     /// Some sandboxes could not be detached.
     #[error(
-        "{} sandboxes could not be detached, so {binary} and the journal stay: {}",
+        "{binary} and the journal stay, because {} sandboxes could not be detached: {}",
         failures.len(), lines(failures)
     )]
     NotDetached {

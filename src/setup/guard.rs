@@ -137,8 +137,9 @@ fn look(
     };
     if !is_there {
         // Another program removed the manifest. The manifest's folder may still contain copies of
-        // the files that the installation replaced. `Manifest::read` would have failed if such a
-        // file existed only as a copy. So the new manifest need not list any copy.
+        // the node's files. Without a manifest, `Manifest::read` fails if a copied file is no
+        // longer in its place. `Manifest::read` has succeeded, so the new manifest need not list
+        // any copy.
         //
         // An uninstall cannot have removed the manifest, because an uninstall needs the lock that
         // this process holds.

@@ -28,7 +28,7 @@ pub enum Notice {
         network: Option<String>,
     },
     /// The installed files are complete and unchanged.
-    #[error("{NAME} is the node's network")]
+    #[error("the binary and the configuration of {NAME} are in place")]
     Well,
     /// The installer waits for the cluster network.
     #[error("waiting for the cluster network's configuration in {dir}: {reason}")]

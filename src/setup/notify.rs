@@ -137,8 +137,11 @@ impl Notify {
 /// Blocks SIGTERM and SIGINT in this thread, and returns both signals. A [`Notify`] then reads a
 /// signal even if the signal arrived before the `Notify` was created. Without the block, a signal
 /// would kill an ordinary process, and the first process of a container would not notice the
-/// signal. An error says that `dir` cannot be watched, because the caller blocks the signals before
-/// it watches `dir`.
+/// signal.
+///
+/// # Errors
+/// [`SetupError::Watch`] when the signals cannot be blocked. The error names `dir`, which the
+/// caller is about to watch.
 pub(super) fn block_signals(dir: &Path) -> Result<SigSet, SetupError> {
     let ends = SigSet::from_iter([Signal::SIGTERM, Signal::SIGINT]);
     let blocked = ends.thread_block();

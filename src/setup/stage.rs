@@ -4,11 +4,11 @@
 //! under a name that no runtime reads, and syncs the file to disk. Then the installer renames the
 //! files, which needs no disk space.
 //!
-//! containerd watches its CNI directory. When a file is renamed, containerd ignores the event for
-//! the new name and reloads its configuration at the event for the old name. containerd gets the
-//! event for the old name only if that name is in the CNI directory too. So the installer stages
-//! each file in the directory of its destination. The installer also renames the binary into place,
-//! because the kernel refuses writes to a running program.
+//! containerd watches its CNI directory. A rename in this directory causes two events: one for the
+//! old name, and one for the new name. containerd ignores the event for the new name, and reloads
+//! its configuration only at the event for the old name. That event is missing if the file was
+//! staged in a different directory. The installer also renames the binary into place, because the
+//! kernel refuses writes to a running program.
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, Read};

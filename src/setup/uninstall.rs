@@ -161,7 +161,7 @@ fn names_ours(paths: &HostPaths, path: &Path) -> bool {
 ///   to copy.
 /// - Before the uninstall, the runtime's directory was empty.
 /// - Before the uninstall, the runtime's directory had a network besides Jackfield.
-/// - The directory with the cluster network's configuration has no usable configuration.
+/// - `cluster_conf_dir` contains no usable configuration of the cluster network.
 fn leave_a_network(paths: &HostPaths, runtime: &Directory, say: Say<'_>) -> Result<(), SetupError> {
     let mut files = runtime.files.iter();
     let has_other = files.any(|file| matches!(file.kind, Kind::Network(_) | Kind::Multus));

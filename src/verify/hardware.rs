@@ -15,8 +15,8 @@ pub(super) fn parse(text: &str) -> Option<RequestedMac> {
 
 /// Returns whether the kernel's octets are the expected address.
 ///
-/// Compares only the port GUID of an IPoIB address. The address also contains a queue pair number,
-/// which changes on every restart of the interface (RFC 4391 §9.1.1).
+/// Compares all octets of an Ethernet address. Of an IPoIB address, compares only the port GUID,
+/// because the queue pair number changes on every restart of the interface (RFC 4391 §9.1.1).
 pub(super) fn is(octets: &[u8], expected: RequestedMac) -> bool {
     match expected {
         RequestedMac::Ethernet(address) => octets == address.octets(),

@@ -112,7 +112,7 @@ fn an_api_server_out_of_reach_is_found_at_once() {
     let words = [
         "does not answer",
         "cluster ",
-        "1 writes to the API server wait",
+        "the API server has not received the status or events in 1 files",
         "/web",
     ];
     says(&lab, "doctor", &["--node", &lab.node], 1, &words);

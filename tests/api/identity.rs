@@ -10,7 +10,7 @@ fn a_uid_that_is_not_the_pods_is_refused_after_one_uncached_read() {
     let uid = lab.pod("web", &json!({}));
     agent.wait_until_it_knows(1, 0);
     lab.add("web", "00000000-0000-0000-0000-000000000000")
-        .fails(107, &["/web", "the runtime has UID 00000000", &uid]);
+        .fails(107, &["/web", "the runtime passed UID 00000000", &uid]);
     assert_eq!(Server::get().requests(&lab.node), ["get pods 200"]);
     assert!(lab.owed().is_empty());
 }

@@ -172,7 +172,7 @@ fn an_owed_write_that_cannot_be_read_is_put_aside_and_named() {
     eventually("it is put aside", || {
         lab.path("journal/publish/0.json.unreadable").exists()
     });
-    assert!(agent.logged(&["cannot read owed write", "0.json"]));
+    assert!(agent.logged(&["cannot read the status and events in", "0.json"]));
 }
 
 #[test]

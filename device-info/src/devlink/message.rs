@@ -127,8 +127,8 @@ pub(super) fn collect(
         }
         match u16_at(message, 4).ok_or_else(garbled)? {
             kind @ (NLMSG_ERROR | NLMSG_DONE) => {
-                // NLMSG_ERROR with the number 0 is an acknowledgement. NLMSG_DONE, which ends a
-                // dump, may lack the number.
+                // The error code follows the header. NLMSG_ERROR with code 0 is an
+                // acknowledgement. NLMSG_DONE ends a dump, and may have no code.
                 let code = message
                     .get(HEADER..HEADER + 4)
                     .and_then(|bytes| bytes.try_into().ok())

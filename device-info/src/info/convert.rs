@@ -58,7 +58,7 @@ impl TryFrom<WireDeviceInfo> for DeviceInfo {
     type Error = DeviceInfoError;
 
     fn try_from(mut wire: WireDeviceInfo) -> Result<Self, DeviceInfoError> {
-        const TYPES: &str = "one of pci vdpa vhost-user memif";
+        const TYPES: &str = "pci, vdpa, vhost-user or memif";
         let version: SpecVersion = required("version", wire.version.as_ref(), "1.1.0", parsed)?;
         let kind = match wire.kind.as_deref() {
             None | Some("") => return Err(DeviceInfoError::Missing("type")),

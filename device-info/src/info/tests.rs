@@ -108,7 +108,7 @@ fn the_error_about_an_invalid_key_names_the_key() {
         ),
         (
             json!({"type": "gpu", "version": "1.1.0"}),
-            vec!["type \"gpu\"", "vhost-user memif"],
+            vec!["type \"gpu\"", "vhost-user or memif"],
         ),
         (
             json!({"type": "pci", "version": "2.0.0", "pci": address}),

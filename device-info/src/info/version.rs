@@ -50,5 +50,5 @@ impl fmt::Display for SpecVersion {
 
 /// A text that is not a version 1.x.y.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0} is not a version 1.x.y of device-info; write 1.1.0")]
+#[error("{0} is not a version 1.x.y of the Device Information Specification; write 1.1.0")]
 pub struct SpecVersionError(Quoted);

@@ -24,8 +24,8 @@ impl PciFunction {
     /// Returns the function's own interface.
     ///
     /// - One interface: returns this interface, or `None` if it is or may be a representor.
-    /// - Several interfaces: returns the only interface that is a port to the wire. Returns `None`
-    ///   if no interface, or more than one, is a port to the wire.
+    /// - Several interfaces: if exactly one of them is a port to the wire, returns this interface.
+    ///   Otherwise returns `None`.
     #[must_use]
     pub fn netdev(&self) -> Option<String> {
         own_netdev(&self.entry).or_else(|| match self.netdevs().as_slice() {

@@ -19,12 +19,12 @@ pub enum StoreError {
         /// The text.
         value: Quoted,
     },
-    /// A file that is unsafe to read.
+    /// A file or directory that is unsafe to use.
     #[error("{path} {finding}; remove it, and check what created it")]
     Unsafe {
-        /// The file.
+        /// The file or directory.
         path: String,
-        /// What is wrong with the file.
+        /// What is wrong with the file or directory.
         finding: UnsafeFile,
     },
     /// A file whose content is not valid device information.
@@ -60,10 +60,10 @@ pub enum StoreError {
     },
 }
 
-/// Why a file is unsafe to read.
+/// Why a file or its directory is unsafe to use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnsafeFile {
-    /// The path of the directory is a symbolic link or a file.
+    /// `dp` or `cni`, which should be a directory, is a symbolic link or a file.
     #[error("is not a directory")]
     NotDirectory,
     /// The file is a symbolic link.

@@ -71,7 +71,7 @@ fn read_at<'a>(
         }
     };
     let mut file = File::from(opened);
-    // The read below, and the close at the end of this function.
+    // Two system calls: the read below, and the close at the end of this function.
     count(2);
     // One read is enough, because sysfs returns an attribute whole or not at all.
     let length = loop {
@@ -109,7 +109,7 @@ fn unsorted_names(path: &Path, most: usize) -> Result<Vec<String>, AttributeErro
     let mut names = Vec::new();
     let entries =
         std::fs::read_dir(path).map_err(|error| AttributeError::new(path, Cause::of(&error)))?;
-    // An fstat of the opened directory, two reads of up to 32 KiB, and a close.
+    // Four system calls: an fstat of the directory, two reads of up to 32 KiB, and a close.
     count(4);
     for entry in entries.take(most) {
         let entry = entry.map_err(|error| AttributeError::new(path, Cause::of(&error)))?;

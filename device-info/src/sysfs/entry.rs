@@ -9,7 +9,8 @@ use super::{Sysfs, path};
 use crate::pci_address::PciAddress;
 use crate::quoted::Quoted;
 
-/// The maximum number of names to read from a directory. SR-IOV counts the VFs of a PF in 16 bits.
+/// The maximum number of names to read from a directory. A directory may have an entry for each VF
+/// of a PF, and SR-IOV counts these VFs in 16 bits.
 const MAX_NAMES: usize = 1 << 16;
 
 /// The directory of a device, and the sysfs that contains the directory.

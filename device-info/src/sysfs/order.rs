@@ -4,8 +4,8 @@ use std::cmp::Ordering;
 
 /// Orders names, and compares the numbers in them as numbers: `virtfn2` before `virtfn10`.
 ///
-/// The kernel numbers objects without leading zeros, so the order of texts would put `virtfn10`
-/// before `virtfn2`.
+/// The kernel numbers objects without leading zeros, so `str::cmp` would put `virtfn10` before
+/// `virtfn2`.
 #[must_use]
 pub fn natural_order(left: &str, right: &str) -> Ordering {
     let (mut left_rest, mut right_rest) = (left, right);

@@ -44,7 +44,7 @@ impl Calls {
             operations: add(
                 registry,
                 "operations",
-                "Operations on attachments; for GC and STATUS, operations on networks. `network` is `other` for networks without a usable definition, and for all networks after the first 256 since the agent's start",
+                "Operations on attachments; for GC and STATUS, operations on networks. The label `network` has a separate value for each of the first 256 networks that the agent counts after its start. All further networks, and networks without a usable definition, share the value `other`",
             ),
             phases: add_times(registry, "phase", "Time that a call spent on one phase"),
             delegates: add(

@@ -41,7 +41,7 @@ impl Collector for Process {
         let most_files = getrlimit(Resource::Nofile).current;
         let spent = Duration::try_from(clock_gettime(ClockId::ProcessCPUTime));
         let spent = ConstCounter::new(spent.unwrap_or_default().as_secs_f64());
-        let help = "CPU time of the agent, user and system";
+        let help = "Total user and system CPU time of the agent";
         put("process_cpu", help, seconds, &spent)?;
         for (name, help, unit, value) in [
             (

@@ -51,9 +51,9 @@ The agent's log has a line for each failed call, with pod, container, network an
 - `check` is a check of `jackfield doctor`.
 
 `jackfield_devices` counts the devices that kubelet's pod-resources API names. A scrape shows the figures of the agent's
-last query to kubelet. The figures are out of date after a minute. They are also out of date after the agent has told a
-plugin a pod's devices, because kubelet may just have allocated these devices. When a scrape shows figures that are out
-of date, the agent queries kubelet for the next scrape, at most once a second. The first scrape may show no devices.
+last query to kubelet. The figures are out of date after a minute, or as soon as the plugin has asked the agent for a
+pod's devices: kubelet may just have allocated devices to this pod. When a scrape shows figures that are out of date,
+the agent queries kubelet for the next scrape, at most once a second. The first scrape may show no devices.
 
 For each check, `jackfield doctor` sends the number of findings to the agent. The agent serves the numbers of the last
 run until the agent restarts. Before the first run, `/metrics` has no such numbers. If no agent listens during a run,

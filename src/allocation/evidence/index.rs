@@ -18,8 +18,8 @@ pub(super) struct Index<'a> {
     /// For each resource, the devices of ResourceClaims, in the order of the containers. A device's
     /// ResourceSlice names the resource in the attribute `k8s.cni.cncf.io/resourceName`.
     pub(super) by_resource: BTreeMap<&'a str, Vec<ContainerDevice<'a>>>,
-    /// For each DRA driver, the devices of ResourceClaims without this attribute, in the order of
-    /// the containers.
+    /// For each DRA driver, the devices of ResourceClaims, in the order of the containers. Contains
+    /// only the devices for which the ResourceSlice names no resource.
     pub(super) by_driver: BTreeMap<&'a str, Vec<ContainerDevice<'a>>>,
     requests: HashMap<&'a str, DeviceRequests>,
 }

@@ -184,8 +184,8 @@ fn causes_of_unknown_devices_have_these_messages() {
                 file: file(),
                 uid: "u".to_owned(),
             },
-            "device vf1 of pool p of driver v: /k does not list it for claim n/nic of this pod, \
-             UID u; recreate the pod"
+            "kubelet's record /k does not list device vf1 of pool p of driver v for claim n/nic of \
+             this pod, UID u; recreate the pod"
                 .to_owned(),
         ),
     ] {

@@ -85,9 +85,9 @@ fn legend(svg: &mut Svg) {
     }
 }
 
-/// Draws a device as a box with four lines: the label, the owner, the first detail, and the other
-/// details. The details are the entries of [`Device::facts`]. If a pod has the device, the pod's
-/// interface and network come before these entries, as in `net1 (demo/sriov)`. A line that is too
+/// Draws a device as a box with four lines: the label, the owner, the first detail, and all further
+/// details. If a pod has the device, the first detail is the pod's interface and network, as in
+/// `net1 (demo/sriov)`. All other details are the entries of [`Device::facts`]. A line that is too
 /// long for the box is shortened. The tooltip contains all lines in full, and the product name.
 fn draw(svg: &mut Svg, device: &Device<'_>, (x, y): Pair, width: usize) {
     let (owner, used_as) = match device.owner {

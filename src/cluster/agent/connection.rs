@@ -49,7 +49,7 @@ pub(super) struct DescriptorError;
 /// listener has to run as the same user as this process (root), because the listener's answers
 /// decide which programs run.
 pub(super) fn open(path: &Path, purpose: Purpose) -> Result<UnixStream, AgentProblem> {
-    // `OpenOptions` would ignore O_PATH on musl, so this calls `open` directly.
+    // `OpenOptions` would ignore O_PATH on musl, so call `open` directly.
     let flags = OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
     let named = File::from(nix::fcntl::open(path, flags, Mode::empty()).map_err(io::Error::from)?);
     if !named.metadata()?.file_type().is_socket() {
@@ -62,8 +62,8 @@ pub(super) fn open(path: &Path, purpose: Purpose) -> Result<UnixStream, AgentPro
     match purpose {
         // The timeout also limits connecting, which waits while the agent's queue is full.
         Purpose::Asking(until) => stream.set_write_timeout(Some(left(until)?))?,
-        // Shut down reading before connecting, so that the agent cannot send descriptors. This
-        // process would have to close such descriptors when it ends, and closing them may block.
+        // Shut down reading before connecting, so that the agent cannot send descriptors. The
+        // kernel would close them at the end of this process, and that may take long.
         Purpose::Telling => stream.shutdown(Shutdown::Read)?,
     }
     let itself = format!("/proc/self/fd/{}", named.as_raw_fd());
@@ -123,8 +123,8 @@ impl Read for ByDeadline<'_> {
         let mut descriptors = 0;
         for message in control.drain() {
             if let RecvAncillaryMessage::ScmRights(sent) = message {
-                // Do not close the descriptors here, because closing them may block the call. The
-                // kernel closes them when this process ends.
+                // Leave the descriptors open until this process ends. An earlier close may block,
+                // for example the close of a socket with SO_LINGER.
                 descriptors += sent.map(IntoRawFd::into_raw_fd).count();
             }
         }

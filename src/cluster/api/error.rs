@@ -100,7 +100,7 @@ pub enum RequestError {
     /// The answer did not arrive by the deadline of the call.
     #[error("no answer within the deadline of the call")]
     Deadline,
-    /// The request cannot be written.
+    /// The HTTP request cannot be built.
     #[error("{0}")]
     Invalid(#[from] http::Error),
     /// The client failed to send the request or to read the answer.

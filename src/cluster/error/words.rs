@@ -28,9 +28,10 @@ impl Problem for ClusterError {
                 "pod {pod} has more than {MOST_CONTAINERS} containers, or more than \
                  {MOST_REQUESTS} requests for devices"
             ),
-            Self::OtherPod { pod, asked, known } => {
-                format!("pod {pod}: the runtime has UID {asked}, but the cluster has UID {known}")
-            }
+            Self::OtherPod { pod, asked, known } => format!(
+                "pod {pod}: the runtime passed UID {asked}, but the pod in the cluster has UID \
+                 {known}"
+            ),
             Self::OtherNode { pod, node, ours } => {
                 format!("pod {pod} is bound to node {node}, but this node is {ours}")
             }
@@ -144,8 +145,8 @@ mod tests {
                     asked: "u".into(),
                     known: "v".into(),
                 },
-                "pod a/web: the runtime has UID u, but the cluster has UID v; wait for the pod to \
-                 be recreated",
+                "pod a/web: the runtime passed UID u, but the pod in the cluster has UID v; wait \
+                 for the pod to be recreated",
             ),
             (
                 ClusterError::OtherNode {

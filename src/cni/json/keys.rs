@@ -10,8 +10,8 @@ use super::{JsonError, excerpt};
 
 /// Returns whether Go's decoder treats two spellings as the same key.
 ///
-/// The decoder applies Unicode case folding, so plugins find `type` under `Type` and `sysctl` under
-/// `ſysctl`.
+/// The decoder applies Unicode case folding. It reads `Type` as `type`. It also reads the long s
+/// (`ſ`, U+017F) as `s`, so `ſysctl` counts as `sysctl`.
 pub(crate) fn same_key(written: &str, meant: &str) -> bool {
     written.eq_ignore_ascii_case(meant)
         || (!written.is_ascii() && written.chars().map(fold).eq(meant.chars().map(fold)))

@@ -29,9 +29,9 @@ fn modern(object: &RawObject) -> Result<CniResult, JsonError> {
     let interfaces = numbered(object, "interfaces", interface)?;
     let mut ips = list(object, "ips", ip_config)?;
     for ip in &mut ips {
-        // The plugin's index also counts elements that are `null`, but `interfaces` lacks these
-        // elements. So replace the index with the position in `interfaces`. Drop an index without
-        // an interface, because runtimes use the index without a check.
+        // `ip.interface` is an index in the plugin's list, which may contain `null`. `interfaces`
+        // omits `null`, so replace the index with the position in `interfaces`. Drop an index
+        // without an interface, because runtimes use the index without a check.
         let place = |written| interfaces.binary_search_by_key(&written, |(index, _)| *index);
         ip.interface = ip.interface.and_then(|index| place(index).ok());
     }

@@ -111,11 +111,11 @@ fn check_limit(key: &'static str, count: usize, limit: usize) -> Result<(), Elem
 }
 
 /// Returns the unknown keys of the element and of its `portMappings`. Neither the specification nor
-/// Multus defines these keys. A warning lists them. If a user writes `proto` instead of `protocol`,
-/// for example, the warning shows why the protocol is TCP.
+/// Multus defines these keys. A warning lists them. For example, a user may write `proto` instead
+/// of `protocol`. The protocol is then TCP, the default, and the warning shows why.
 ///
-/// Skips the element's own keys with a period, because NPWG leaves these keys to implementations
-/// (NPWG 1.3 §4.1.2.1).
+/// Ignores keys that contain a period, because NPWG leaves these keys to implementations (NPWG 1.3
+/// §4.1.2.1). In `portMappings`, such keys count as unknown.
 fn unknown_keys(object: &RawObject, ports: &[RawObject]) -> Vec<String> {
     let is_unknown = |key: &str, known: &[&str]| !known.iter().any(|name| same_key(key, name));
     let keys = object.iter().map(|(key, _)| key);

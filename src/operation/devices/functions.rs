@@ -1,7 +1,7 @@
-//! Checks that VFs have the settings that definitions and pods request. The physical functions
-//! report the actual settings. One check asks each physical function only once. ADD and a change
-//! of a running pod make this check after they have attached the last network. For the verb CHECK,
-//! it is the last step.
+//! Compares the settings of VFs with the settings that definitions and pods request. The physical
+//! functions report the actual settings. [`prove`] asks each physical function only once. ADD and a
+//! change of a running pod call [`prove`] after they have attached the last network. CHECK calls
+//! [`prove`] after it has verified the attachments.
 
 use device_info::PciAddress;
 

@@ -1,9 +1,12 @@
 //! Finds orphans. An orphan is a virtual function that has no pod on record and has lost its
 //! interface: its driver creates network interfaces, but Jackfield cannot find the interface.
 //!
-//! There are two causes: a process outside the network namespace of a deleted pod keeps that
-//! namespace open, or a driver failed to recreate the interface. The device plugin continues to
-//! offer an orphan, and the delegates of the next pod then find no interface to attach.
+//! There are two causes. A driver may have failed to recreate the interface. Or the interface is
+//! still in the network namespace of a deleted pod, because a process outside that namespace keeps
+//! the namespace open. Jackfield does not find such a namespace.
+//!
+//! The device plugin continues to offer an orphan, and the delegates of the next pod then find no
+//! interface to attach.
 
 use std::collections::BTreeSet;
 

@@ -147,9 +147,9 @@ pub(in crate::operation) enum DeviceProblem {
         file: PathBuf,
         mode: String,
     },
-    /// An earlier sandbox still has the device, although the device now belongs to this pod, and an
-    /// attempt to detach that sandbox failed. The earlier sandbox is from before a reboot, is
-    /// another sandbox of this pod, or belongs to a pod from which kubelet has taken the device.
+    /// The device belongs to this pod, but an earlier sandbox still has the device. Jackfield could
+    /// not detach the earlier sandbox. The earlier sandbox is from before a reboot, is another
+    /// sandbox of this pod, or belongs to a pod from which kubelet has taken the device.
     #[error("{0} still belongs to an earlier sandbox, which cannot be detached: {1}")]
     EarlierSandbox(String, #[source] Box<Failure>),
     /// Another pod has the device.
@@ -222,8 +222,8 @@ fn not_virtual(device: &PciAddress, is_physical: bool, sysfs: &Path) -> String {
     format!("not a virtual function ({devices}/{device} has no physfn)")
 }
 
-/// Returns the identity's name in messages, and how a pod or a network definition can set the
-/// identity.
+/// Returns two parts of the message: the name of the value that the device still has, and how a pod
+/// or a definition can replace that value.
 fn words(identity: PodIdentity) -> (&'static str, &'static str) {
     match identity {
         PodIdentity::Mac => ("hardware address", "request a MAC"),

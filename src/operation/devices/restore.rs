@@ -33,10 +33,10 @@ use crate::plan::Attachment;
 use crate::verify::sriov_plugins;
 use left::{Left, Refused, forgive, open};
 
-/// The maximum number of rounds of repairs. Rounds in which every repair fails do not count. One
-/// round is not always enough, because some drivers change another setting during a repair. For
-/// example, when Jackfield restores the address of a VF's interface, igb also changes the VF's MAC
-/// on the physical function.
+/// The maximum number of rounds of repairs. A round tries each remaining repair once. Rounds in
+/// which every repair fails do not count. One round is not always enough, because some drivers
+/// change another setting during a repair. For example, when Jackfield restores the address of a
+/// VF's interface, igb also changes the VF's MAC on the physical function.
 const ROUNDS: usize = 4;
 /// How long to wait for a busy device, or for an interface that the kernel is still moving back
 /// from a deleted namespace.
@@ -45,9 +45,9 @@ const PATIENCE: Duration = Duration::from_secs(1);
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// Reads the state of the devices of `attachments` before any delegate runs. The record of the
-/// sandbox keeps this state, the baseline, so that DEL can restore it. For a device that an earlier
-/// DEL could not restore, retries the repairs and returns the recorded earlier state. Leftovers of
-/// the previous pod therefore do not become part of the baseline.
+/// sandbox keeps this state, the baseline, so that DEL can restore it. For a device that the
+/// journal lists as unrestored, retries the repairs and returns the original state from the
+/// journal, not the current state. So the baseline contains no leftovers of the previous pod.
 ///
 /// # Errors
 /// - Code 104 if the plugins cannot attach a device, for example because its interface is in
@@ -105,7 +105,7 @@ pub(in crate::operation) fn restore(
             Ok(true) => before.push(state),
             Ok(false) => {}
             // Report this failure. If `restore` ignored the failure, the DEL would succeed and the
-            // device's earlier state would be lost with the record.
+            // device's baseline would be lost with the record.
             Err(cause) => return vec![cause.into()],
         }
     }

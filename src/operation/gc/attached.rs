@@ -1,4 +1,5 @@
-//! The attachments that the plugins of each network must keep on GC.
+//! The lists of live attachments that GC passes to the plugins. The plugins must not free the
+//! resources of these attachments.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 

@@ -90,8 +90,7 @@ impl Process {
     }
 }
 
-/// Describes an operation for the output of a replay, which repeats one world (one run of the
-/// simulation) and prints every step.
+/// Describes an operation for the output of the simulation.
 fn words(operation: &Operation<'_>) -> String {
     let last = |path: &Path| {
         let mut parts: Vec<_> = path.iter().rev().take(2).collect();
@@ -176,8 +175,8 @@ fn fault(process: &Process, operation: &Operation<'_>) -> Option<Verdict> {
     Some(refuse(error))
 }
 
-/// Chooses where a write is cut. The random choice does not depend on the length of a line: a
-/// replay must make the same choice, although paths and numbers in a line differ from run to run.
+/// Chooses where a write is cut. The random choice does not depend on the length of a line. So two
+/// runs with the same seed make the same choice, although paths and numbers in the lines differ.
 pub(super) fn cut(sim: &Simulation, bytes: &[u8]) -> usize {
     let lines: Vec<&[u8]> = bytes.split_inclusive(|byte| *byte == b'\n').collect();
     let (line, kind) = (sim.below(16) as usize % lines.len().max(1), sim.below(5));

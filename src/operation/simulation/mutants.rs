@@ -129,8 +129,8 @@ impl Mutant {
         }
     }
 
-    /// Returns the beginning of the JSON in the lines that the mutant does not write. Returns
-    /// `None` if the mutant writes every line.
+    /// If the mutant omits one kind of line from records, returns the first bytes of the JSON in
+    /// such a line.
     fn lost_step(self) -> Option<&'static [u8]> {
         Some(match self {
             Mutant::NoHeader => b"{\"format\":",
@@ -148,8 +148,8 @@ impl Mutant {
 const FRONT: usize = 18;
 
 /// Applies the mutant to the operation. Returns [`Verdict::Pretend`] for an operation that must
-/// report success but change nothing. Returns `None` if the simulated disk decides about the
-/// operation.
+/// report success but change nothing. For every other operation, returns `None`, and the simulated
+/// disk then decides whether the operation succeeds.
 pub(super) fn judge(process: &Process, operation: &Operation<'_>) -> Option<Verdict> {
     let mutant = process.sim.mutant?;
     let place = &process.sim.place;

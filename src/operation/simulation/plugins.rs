@@ -253,9 +253,10 @@ pub(super) fn answer(work: &Work, world: &World) -> Value {
 ///
 /// If the ADD of a sandbox succeeded before the GC began, the list must contain every attachment
 /// that the sandbox still uses. While a GC waits for the lock that excludes changes of running
-/// pods, a change may add an attachment. The GC makes the list later, so the list must contain this
-/// attachment too. If the list lacks an attachment that is in use, this function keeps the lease,
-/// and records that a rule of the simulation was broken ([`World::breaks`]).
+/// pods, a change may add an attachment. The GC makes the list after it has taken the lock, so the
+/// list must contain this attachment too. If the list lacks an attachment that is in use, this
+/// function keeps the lease, and records that a rule of the simulation was broken
+/// ([`World::breaks`]).
 ///
 /// If the ADD of a sandbox is still running, or succeeded after the GC began, this function keeps
 /// the leases of the sandbox. The simulation may run an ADD during a GC, but a real runtime does
@@ -281,7 +282,7 @@ pub(super) fn collect(work: &Work, world: &mut World) {
         let is_older = since.is_some_and(|since| since < work.process_began);
         if is_older && is_used(world, container, ifname) {
             world.breaks(format!(
-                "{container}: a GC would free its lease on {network}"
+                "{container}: a GC would free the container's lease on {network}"
             ));
         } else if is_older || since.is_none() && !sandbox.is_some_and(|it| it.is_adding) {
             world.leases.remove(&key);

@@ -1,6 +1,6 @@
-//! Checks the record of a sandbox whenever a process releases the container's lock. This version of
-//! Jackfield and the previous version must be able to read the record. The pod's network must match
-//! the record.
+//! Checks the record of a sandbox just before a process releases the container's lock. This version
+//! of Jackfield and the previous version must be able to read the record. The pod's default routes
+//! must match the record. If there is no record, nothing may be left of the sandbox.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -31,7 +31,7 @@ const FOREIGN: [&str; 5] = [
     "inject",
 ];
 
-/// Checks the sandbox of `container`. The calling process holds the container's lock.
+/// Checks the sandbox of `container`. The simulated process still holds the container's lock.
 pub(super) fn check(sim: &Simulation, container: &str) {
     let path = sim.place.journal().join("sandboxes");
     let read = fs::read(path.join(format!("{container}@eth0")));

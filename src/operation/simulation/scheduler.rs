@@ -4,9 +4,10 @@
 //! after another. A simulated process of Jackfield runs in a task. No task runs two processes at
 //! the same time.
 //!
-//! The baton is the permission to run. Only one task has the baton at a time. At each step, the
-//! task with the baton lets the scheduler choose the next task. Time is virtual: it passes a little
-//! with each step. If no task can run, the time jumps to the moment at which the first task wakes.
+//! The baton is the permission to run. Only one task has the baton at a time. At each step, such as
+//! an operation on the disk, the task with the baton lets the scheduler choose the next task. Time
+//! is virtual: it passes a little with each step. If no task can run, the time jumps to the moment
+//! at which the first task wakes.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -36,8 +37,8 @@ struct State {
     /// `first_wake` drops such entries.
     sleeping: BinaryHeap<Reverse<(Duration, u64, TaskId)>>,
     sleeps: u64,
-    /// The tasks that have not run since they were killed. They run before all other tasks, so that
-    /// their processes end at once.
+    /// The tasks that [`Scheduler::kill`] has marked and that have not run since. They run before
+    /// all other tasks, so that their processes end at once.
     dying: Vec<TaskId>,
     alive: usize,
     /// The chance, in percent, that the scheduler lets the running task continue after a step.
@@ -241,8 +242,8 @@ impl Scheduler {
         own.wait();
     }
 
-    /// Marks tasks as killed, and lets them run before all other tasks. A marked task ends the
-    /// process that it runs.
+    /// Kills the processes of `tasks`: marks the tasks, and lets them run before all other tasks. A
+    /// marked task then ends its process.
     pub(super) fn kill(&self, tasks: &[TaskId]) {
         let mut state = self.state.lock().unwrap();
         for &id in tasks {

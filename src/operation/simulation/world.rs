@@ -107,8 +107,8 @@ pub(super) struct SimulatedPod {
 pub(super) struct SandboxView {
     pub(super) uid: String,
     pub(super) netns: String,
-    /// When the ADD succeeded. `None` again when a DEL begins, when something other than Jackfield
-    /// changes the pod's network, and after a power loss.
+    /// The time at which the ADD succeeded. A DEL and a power loss reset this time to `None`. So
+    /// does a change of the pod's network by something other than Jackfield.
     pub(super) attached_since: Option<Duration>,
     pub(super) is_adding: bool,
     /// Whether the runtime called DEL during the ADD.

@@ -43,8 +43,8 @@ fn each_reason_has_a_message_of_one_line() {
         ),
         (
             Reason::HardwareAddressUsed(net1()),
-            "interface net1 on the same layer-2 network requests the same MAC or GUID; request \
-             another address",
+            "the MAC or GUID is already used by interface net1 of the pod on this layer-2 network; \
+             request another",
         ),
         (
             Reason::Configuration(ConfigurationProblem::NoName("/n.conf".to_owned())),
@@ -217,7 +217,7 @@ fn each_restriction_has_a_message_of_one_line() {
                 namespace: namespace(),
             },
             "the pod's annotation sets args.cni.x, which the policy of namespace pods denies; \
-             remove it from the annotation",
+             remove the key from the annotation",
         ),
         (
             Restriction::ClusterName("cluster".parse().unwrap()),

@@ -2,8 +2,9 @@
 //! `ipam.dataDir`.
 //!
 //! The search compares keys as Go plugins do, so that no spelling of a key gets past the policy.
-//! The search does not parse values other than objects and lists. Otherwise it would end at a
-//! number that Jackfield cannot parse, such as `1e400`, and would miss the keys behind that number.
+//! The search does not parse values other than objects and lists. A search that parsed numbers
+//! would end at a number that Jackfield cannot parse, such as `1e400`, and would miss the keys
+//! after that number.
 
 use serde_json::value::RawValue;
 
@@ -21,8 +22,9 @@ pub(super) fn denied_key<'k>(object: &RawObject, paths: &'k [String]) -> Option<
     first_of(object, &denied)
 }
 
-/// Returns one of the denied `paths`, if one matches a key of the pod's `cni-args`. A path also
-/// matches the keys below it. Plugins get `cni-args` as `args.cni`.
+/// Returns one of the denied `paths`, if one matches a key of the pod's `cni-args`. Plugins get
+/// `cni-args` as `args.cni`. So the path `args.cni.a` matches the key `a`, and the paths `args` and
+/// `args.cni` match every key.
 pub(super) fn denied_pod_key<'k>(cni_args: &RawObject, paths: &'k [String]) -> Option<&'k str> {
     if cni_args.is_empty() {
         return None;

@@ -24,8 +24,9 @@ const SHORT: usize = 4 << 10;
 pub(super) struct NestedPlugin {
     /// The configuration.
     pub(super) config: RawObject,
-    /// Whether the configuration is under the key `ipam`. The search for denied keys covers such a
-    /// configuration as part of the configuration around it, for example with `ipam.dataDir`.
+    /// Whether the configuration is under the key `ipam` of an outer configuration. The search for
+    /// denied keys in the outer configuration also covers `ipam`, because a denied key may be a
+    /// path such as `ipam.dataDir`.
     pub(super) is_part: bool,
 }
 
@@ -49,9 +50,9 @@ impl NestedPlugin {
     /// Returns `None` if lists nest deeper than [`LISTS`], or if `below` would parse more than
     /// `room` bytes. Subtracts the parsed bytes from `room`.
     ///
-    /// An object without `type` under a key in [`DELEGATES`] may be one plugin's configuration, or
-    /// may map names to configurations. `below` reads such an object in both ways, so each level
-    /// can double the number of configurations. `room` limits this work.
+    /// A key in [`DELEGATES`] may contain an object that has no `type`. Such an object may be one
+    /// plugin's configuration, or may map names to configurations. `below` reads it in both ways,
+    /// so each level can double the number of configurations. `room` limits this work.
     pub(super) fn below(&self, room: &mut usize) -> Option<Vec<NestedPlugin>> {
         let mut plugins = Vec::new();
         for (key, raw) in self.config.iter() {

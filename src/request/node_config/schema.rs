@@ -23,7 +23,8 @@ pub const ACCEPTED: [&str; 12] = [
 /// Keys that only the processes of Multus use. They have no effect in Jackfield.
 pub const MULTUS_ONLY: [&str; 2] = ["retryDeleteOnError", "socketDir"];
 
-/// How many warnings [`warnings`] returns at most, before a line that counts the omitted warnings.
+/// The maximum number of warnings about single keys. If there are more, one further warning counts
+/// the omitted ones.
 const MOST_WARNINGS: usize = 32;
 
 /// Returns the keys that [`NodeConfig::parse`] reads, except `cniVersion` and `cniVersions`.
@@ -36,9 +37,9 @@ pub fn keys() -> Vec<String> {
     known.into_iter().map(str::to_owned).collect()
 }
 
-/// Returns one line for each unknown key and each key of [`MULTUS_ONLY`], up to a limit. Includes
-/// unknown keys of nested objects. Keys of [`ACCEPTED`] and keys that begin with `cni.dev/` cause
-/// no warning.
+/// Returns a warning for each unknown key and each key of [`MULTUS_ONLY`], up to [`MOST_WARNINGS`].
+/// Includes unknown keys of nested objects. Keys of [`ACCEPTED`] and keys that begin with
+/// `cni.dev/` cause no warning.
 pub(super) fn warnings(keys: Keys<'_>) -> Vec<String> {
     let is = |key: &str, names: &[&str]| names.iter().any(|name| name.eq_ignore_ascii_case(key));
     let unknown = keys.unknown();

@@ -32,17 +32,17 @@ pub(super) struct UsableConfiguration {
     pub(super) file: PathBuf,
     /// A request that has this configuration and names no pod.
     pub(super) request: Request,
-    /// Whether `request` has all keys of the node configuration. Otherwise it has only usable
-    /// paths, and placeholders for the keys that every configuration needs.
+    /// Whether `request` has all keys of the node configuration. If false, `request` has only
+    /// usable paths, and placeholders for the keys that every configuration needs.
     pub(super) is_whole: bool,
 }
 
 /// Reads the configuration. If the configuration is missing or invalid, reports the problem and
-/// returns a request that has only paths. `read` uses the first of these sources whose paths give
-/// a valid request:
-/// 1. The installed configuration, from `conf.json` beside the manifest.
-/// 2. The invalid configuration itself.
-/// 3. The defaults.
+/// returns a request that has only paths. These paths come from the first of the following sources
+/// that gives a valid request:
+/// 1. `conf.json` beside the manifest, which is a copy of the installed configuration.
+/// 2. The invalid configuration, if it can be parsed.
+/// 3. The default paths.
 pub(super) fn read(options: &Options, mut findings: Findings<'_>) -> Option<UsableConfiguration> {
     let (file, conf) = find(options, &mut findings);
     if let Some(conf) = &conf {
@@ -70,8 +70,8 @@ pub(super) fn read(options: &Options, mut findings: Findings<'_>) -> Option<Usab
     })
 }
 
-/// Reports an invalid configuration. For an invalid value, the text of `cause` is the remedy, such
-/// as `use one of strict, off`.
+/// Reports an invalid configuration. If the value of a key is invalid, the `cause` in `error` is
+/// the remedy, such as `use one of strict, off`.
 fn invalid(file: &Path, error: RequestError, findings: &mut Findings<'_>) {
     match error {
         RequestError::Config(NodeConfigError::Value { key, value, cause }) => {
@@ -83,7 +83,8 @@ fn invalid(file: &Path, error: RequestError, findings: &mut Findings<'_>) {
 }
 
 /// Returns the path of the configuration file, and the configuration as Jackfield gets it on stdin.
-/// If the configuration is missing or invalid, reports the problem and returns only the path.
+/// If the configuration is missing, or cannot be read or parsed, reports the problem and returns
+/// only the path.
 fn find(options: &Options, findings: &mut Findings<'_>) -> (PathBuf, Option<RawObject>) {
     let paths = &options.paths;
     if let Some(file) = &options.conf {

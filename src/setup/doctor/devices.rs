@@ -63,8 +63,8 @@ fn orphaned(context: &Context<'_>, findings: &mut Findings<'_>) {
         }
         Err(error) => {
             let problem = format!(
-                "cannot find out whether unused virtual functions are in a network namespace: \
-                 {error}"
+                "cannot search all network namespaces for the interfaces of unused virtual \
+                 functions: {error}"
             );
             findings.add(root.display(), problem, AS_ROOT);
         }

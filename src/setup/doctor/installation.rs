@@ -126,7 +126,7 @@ fn installed(paths: &HostPaths, manifest: &Manifest, findings: &mut Findings<'_>
     let count = manifest.recent_repairs().count();
     if count > 0 {
         let limit = if count >= REPAIRS {
-            ", which is the limit"
+            "; `install --watch` would refuse a fourth repair"
         } else {
             ""
         };

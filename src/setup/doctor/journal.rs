@@ -36,7 +36,7 @@ pub(super) fn look(
     }
     if is_full(&context.request.config.journal_dir) {
         let problem = "its file system is full, so ADDs fail";
-        findings.add(&dir, problem, "free space there");
+        findings.add(&dir, problem, "free some space there");
     }
     let survey = match journal.survey() {
         Ok(survey) => survey,
@@ -136,8 +136,8 @@ fn examine(context: &Context<'_>, conf: &Path, record: &Surveyed, findings: &mut
             "its record {} has an incomplete or damaged line, for example because of a full disk",
             record.path.display()
         );
-        let remedy = "free space if the disk is full; the pod's DEL detaches everything that the \
-                      ADD began";
+        let remedy = "if the disk is full, free some space; the pod's DEL detaches everything that \
+                      the ADD began";
         findings.add(&about, problem, remedy);
     }
     if record.sandbox.complete {

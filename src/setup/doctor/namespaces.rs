@@ -34,11 +34,10 @@ pub(super) fn look(paths: &HostPaths, records: &[Surveyed], findings: &mut Findi
     let lost = lost.map(|netns| format!("{} ({})", netns.name, netns.interfaces.join(", ")));
     let lost: Vec<String> = lost.collect();
     if !lost.is_empty() {
-        let remedy = "recreate the pods, and do not delete the directory of the journal \
-                      (journalDir); the cause is a lost journal, or another program that attached \
-                      the pods";
+        let remedy = "recreate the pods; never delete journalDir, the directory of the records";
         let problem = format!(
-            "{} network namespaces of pods have interfaces but no record: {}",
+            "{} network namespaces of pods have interfaces but no record, because the records were \
+             lost or another program attached the pods: {}",
             lost.len(),
             super::first_few(&lost)
         );

@@ -24,7 +24,7 @@ pub(super) fn look(context: &Context<'_>, census: Option<&Census>, mut findings:
     let is_unreachable = census.is_some_and(|census| census.unreachable.is_some());
     let late = if is_unreachable { Duration::ZERO } else { LATE };
     writes(context, late, &mut findings);
-    findings.fine("no detachment is owed, and no write is late");
+    findings.fine("no detachment is owed, and no status or event is late");
 }
 
 fn writes(context: &Context<'_>, late: Duration, findings: &mut Findings<'_>) {
@@ -42,7 +42,8 @@ fn writes(context: &Context<'_>, late: Duration, findings: &mut Findings<'_>) {
     if let Some((oldest, age)) = survey.waiting.into_iter().max_by_key(|(_, age)| *age) {
         let remedy = "start the agent, or find in its log why the API server refuses the writes";
         let problem = format!(
-            "{count} writes to the API server wait; the oldest, of pod {oldest}, has waited {} s",
+            "the API server has not received the status or events in {count} files; the oldest \
+             file, of pod {oldest}, is {} s old",
             age.as_secs()
         );
         findings.add(dir, problem, remedy);

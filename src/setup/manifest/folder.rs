@@ -13,11 +13,16 @@ use crate::regular_file::found;
 pub(in crate::setup) const FOLDER: &str = ".jackfield";
 const LOCK: &str = "lock";
 
-/// Examines a folder without a manifest. If an installation replaces a file of the node, it keeps a
-/// copy of that file in the folder, and the original path in the manifest. Without the manifest,
-/// Jackfield cannot put the copy back. So this function refuses the folder if it contains a copy of
-/// a file that is no longer in place. It accepts a copy of a file that is still in place, because
-/// an interrupted installation may leave such a copy.
+/// Checks a folder whose manifest is missing. An installation copies each file that it replaces to
+/// this folder, and writes the original path to the manifest. Without the manifest, Jackfield
+/// cannot put a copy back.
+///
+/// Accepts a copy if the runtime's or the plugins' directory has a file with the same name and
+/// content. An interrupted installation may leave such a copy.
+///
+/// # Errors
+/// [`SetupError::NoManifest`] if the folder has the only copy of a file, and [`SetupError::Io`] if
+/// the folder cannot be read.
 pub(super) fn refuse_lost_copies(paths: &HostPaths) -> Result<(), SetupError> {
     let folder = folder(paths);
     let before = folder.join(BEFORE);

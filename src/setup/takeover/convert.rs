@@ -1,7 +1,7 @@
 //! Converts Multus' configuration to a configuration of Jackfield. Keeps keys that mean the same to
-//! Multus and Jackfield. Drops keys that only Multus' own processes use. Drops each unknown key with
-//! a remark. If the default of a missing key differs between Multus and Jackfield, adds the key with
-//! Multus' default.
+//! Multus and Jackfield. Drops keys that only Multus' own processes use. Drops each unknown key
+//! with a remark. If the default of a missing key differs between Multus and Jackfield, adds the
+//! key with Multus' default.
 
 use std::path::Path;
 
@@ -163,9 +163,10 @@ fn named(ours: &RawObject) -> Option<String> {
     named.filter(|name| !name.is_empty())
 }
 
-/// Removes `clusterNetwork` if it names the first network of the runtime's directory. Without the
-/// key, Jackfield always uses the first network of `cluster_conf_dir`. Keeps the key if
-/// `cluster_conf_dir` is not the runtime's directory.
+/// Removes `clusterNetwork` if it names the first network of the runtime's directory. The installer
+/// then sets the key to the first network of that directory, and updates the key when another
+/// network becomes the first. Keeps the key if the cluster network's file is in a different
+/// directory than the runtime's ([`HostPaths::is_apart`]).
 fn follow(ours: &mut RawObject, runtime: &Directory, paths: &HostPaths) {
     let named = named(ours);
     let Ok((first, _)) = runtime.cluster_network() else {

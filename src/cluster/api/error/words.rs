@@ -47,7 +47,7 @@ impl Problem for ApiError {
                 "mount its credentials into the pod; outside of a pod, name a file with \
                  --kubeconfig"
             }
-            Self::Runtime(_) => "free file descriptors",
+            Self::Runtime(_) => "if too many files are open, raise the limit of open files",
             Self::Request {
                 request, source, ..
             } => match source {

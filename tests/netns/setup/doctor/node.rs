@@ -85,7 +85,7 @@ fn who_comes_first_and_who_renames_what_is_ours() {
     setup.finds_only("installation", &["repaired 2 times", "install --watch"]);
     text["repairs"] = json!([now, now, now]);
     fs::write(&manifest, text.to_string()).unwrap();
-    setup.finds_only("installation", &["repaired 3 times", "the limit"]);
+    setup.finds_only("installation", &["repaired 3 times", "refuse a fourth"]);
     fs::write(&manifest, "{").unwrap();
     setup.finds_only("installation", &["manifest.json", "`install` again"]);
 }

@@ -81,7 +81,7 @@ impl Found {
     }
 }
 
-/// The keys that together decide which interfaces a plugin takes from the host:
+/// Finds the host interfaces that a plugin takes although no key in [`KEYS`] names them:
 ///
 /// - The plugin `bond` moves the interfaces in `links` into the pod. With `linksInContainer`, these
 ///   interfaces are in the pod already.
