@@ -160,7 +160,7 @@ impl<'a> Context<'a> {
         self.host.stopwatch.during(Phase::Lock, take)
     }
 
-    /// Adds a note to the call.
+    /// Adds a [`Note`], a line for stderr and the log.
     pub fn note(&self, note: Note) {
         self.notes.borrow_mut().push(note);
     }

@@ -110,8 +110,9 @@ impl DeviceNames {
         if names.contains(&Some(id)) {
             return Some(true);
         }
-        // Only the identifier of a subfunction contains `.sf.`. If any name of the interface's
-        // device is known, and `id` is none of the known names, then `id` is another device.
+        // Only the identifier of a subfunction contains `.sf.`. If the interface belonged to this
+        // subfunction, `auxiliary` would be `id`. So if any name is known, the interface belongs to
+        // another device.
         let known = self.auxiliary.is_some() || self.pci.is_some() || self.vdpa.is_some();
         (known && id.contains(".sf.")).then_some(false)
     }

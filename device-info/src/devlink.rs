@@ -66,9 +66,10 @@ impl Devlink {
     ///
     /// # Errors
     ///
-    /// [`DevlinkError::Absent`] if this kernel has no devlink. Without devlink, the crate finds
-    /// representors through sysfs. Another variant if the socket fails, if devlink refuses or does
-    /// not answer, or if the answer is unreadable.
+    /// - [`DevlinkError::Absent`] if this kernel has no devlink. Without devlink, the crate finds
+    ///   representors through sysfs.
+    /// - Another [`DevlinkError`] if the socket fails, if devlink refuses or does not answer, or if
+    ///   the answer is unreadable.
     pub fn open() -> Result<Self, DevlinkError> {
         let mut socket = Socket::new(NETLINK_GENERIC).map_err(DevlinkError::socket)?;
         socket.bind_auto().map_err(DevlinkError::socket)?;

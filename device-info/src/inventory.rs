@@ -258,9 +258,9 @@ impl Inventory {
         self.function_with(function, ids, None)
     }
 
-    /// Describes a function. `uplink` is the PF's own interface, if devlink reports it. Without
-    /// `uplink`, this method finds the function's own interface in sysfs. For a PF with
-    /// representors, the search reads the port name of every interface of the PF.
+    /// Describes a function. `uplink` is the interface of the PF's physical port, if devlink
+    /// reports one. Without `uplink`, this method finds the function's own interface in sysfs. For
+    /// a PF with representors, the search reads the port name of every interface of the PF.
     fn function_with(
         &self,
         function: &PciFunction,

@@ -47,8 +47,9 @@
 //!   calls for each function, on average. Tests enforce both limits. With 256 VFs, the crate reads
 //!   one device in less than 1 ms, and all devices in less than 50 ms
 //!   (`cargo bench --features fixtures`). Without devlink, the crate finds the representor of one
-//!   device by reading the port name of each interface of the switch. Each interface takes three
-//!   more system calls. Reading one device still takes less than 1 ms.
+//!   device by reading the port name of each interface of the switch. This search takes three
+//!   system calls for each interface, in addition to the 60. Reading one device still takes less
+//!   than 1 ms.
 //!
 //! # Errors
 //!

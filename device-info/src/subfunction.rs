@@ -11,8 +11,8 @@ const DEVICES: &str = "bus/auxiliary/devices";
 /// A subfunction of a PCI function. It is a device on the auxiliary bus: `mlx5_core.sf.4`.
 ///
 /// The kernel chooses the number in the name. This number may change when the subfunction is
-/// created again. The owner of the subfunction chooses [`Subfunction::number`]. A subfunction has
-/// no PCI address.
+/// created again. The creator of the subfunction chooses its `sfnum` ([`Subfunction::number`]). A
+/// subfunction has no PCI address.
 #[derive(Clone, Debug)]
 pub struct Subfunction(Entry);
 
@@ -59,7 +59,7 @@ impl Subfunction {
         self.0.name()
     }
 
-    /// Returns the number that the subfunction's owner chose, `sfnum`.
+    /// Returns `sfnum`, the number that the subfunction's creator chose.
     #[must_use]
     pub fn number(&self) -> Option<u32> {
         self.0.value("sfnum", "subfunction number")

@@ -1,8 +1,8 @@
 //! The sandboxes that are attached on this node, and whether their pods' annotations have changed.
 //!
-//! The plugin reports the sandbox after each successful ADD, DEL or change of a running pod's
-//! networks. The agent keeps the sandboxes only in memory, and does not read the journal. So after
-//! a restart, the agent asks the next STATUS for the list of all sandboxes.
+//! The plugin reports the sandbox after a successful ADD, a successful change of a running pod's
+//! networks, or any DEL. The agent keeps the sandboxes only in memory, and does not read the
+//! journal. So after a restart, the agent asks the next STATUS for the list of all sandboxes.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;

@@ -83,7 +83,7 @@ pub enum SocketError {
     /// The agent cannot find out whether another agent listens on the socket.
     #[error("the agent cannot connect to it: {0}; remove the socket")]
     Peer(io::Error),
-    /// Another agent listens on the socket and does not end.
+    /// Another agent listens on the socket, and did not end while this agent waited.
     #[error("another agent listens there; stop that agent first")]
     OtherAgent,
     /// The path cannot be bound.

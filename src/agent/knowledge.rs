@@ -23,7 +23,7 @@ use crate::kubelet::{PodResources, Usage};
 use crate::npwg::{Dialect, ObjectRef};
 
 /// The limit of the memory for the definitions in all pending answers, in KiB. If a definition
-/// does not fit into this memory, the agent sends it in a separate message before the answer.
+/// needs more memory than is free, the agent sends it in a separate message before the answer.
 const ROOM: usize = 1024;
 /// The maximum number of cached definitions that the agent sends in such separate messages at the
 /// same time. The number is small to save memory, because each message copies its definition.

@@ -63,8 +63,9 @@ impl Metrics {
         set(&build, [version, arch], 1);
         // The upper bounds of the buckets are 50 µs to 1.6 s.
         let answer_times = Histogram::new(exponential_buckets(0.000_05, 2.0, 16));
-        // The upper bounds of the buckets are 0.125 s to 17 minutes. A change of networks usually
-        // starts only at the next STATUS. If the change fails, each retry may wait for 5 minutes.
+        // The upper bounds of the buckets are 0.125 s to 17 minutes. STATUS starts most changes of
+        // networks, and the runtime calls STATUS every few seconds. If a change fails, each retry
+        // may wait for 5 minutes.
         let changes = Histogram::new(exponential_buckets(0.125, 2.0, 14));
         Metrics {
             questions: add(ours, "questions", "Questions that the plugin asked"),

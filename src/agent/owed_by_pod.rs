@@ -113,10 +113,8 @@ impl OwedByPod {
         Ok(())
     }
 
-    /// Reads a file. Returns `None` if the file is gone or has the format of a different release. A
-    /// file can be gone because a plugin merged the publication in that file into a newer file, or
-    /// because the DEL of a static pod removed the file. Renames a file that cannot be read, and
-    /// returns `None`.
+    /// Reads a file. Returns `None` if a plugin has removed the file, or if the file has the format
+    /// of a different release. Renames a file that cannot be read, and returns `None`.
     fn load(&self, name: &str) -> Option<OwedWrite> {
         let cause = match self.owed.read(name) {
             Ok(write) => return write,

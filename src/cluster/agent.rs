@@ -52,9 +52,10 @@ pub struct Agent {
     owed: OwedWrites,
     api: Option<Api>,
     /// All connections. They stay open until [`Agent::close`] or the end of this process, because a
-    /// compromised agent can make the close of a connection block. The agent can send descriptors
-    /// over a connection for [`Purpose::Asking`]. When a connection closes, the kernel also closes
-    /// the descriptors that the plugin has not read. Two kinds of descriptors take long to close:
+    /// compromised agent can make the close of a connection block. Over a connection that the
+    /// plugin reads ([`Purpose::Asking`]), the agent can send file descriptors. When a connection
+    /// closes, the kernel also closes the descriptors that the plugin has not read. Two kinds of
+    /// descriptors take long to close:
     /// - A socket with SO_LINGER: the kernel waits for the socket's peer, except at the end of a
     ///   process.
     /// - A deleted file: the kernel frees the file's blocks one by one, even at the end of a

@@ -16,7 +16,7 @@ use crate::npwg::ObjectRef;
 ///
 /// The key `deviceID` in the annotations can name a device of any resource. So if the annotations
 /// mention this key and the manifest lists no devices, the answer also needs kubelet. The returned
-/// list may then be empty. An empty list is enough, because kubelet returns all devices of a pod.
+/// list may then be empty. [`kubelet::ask`] returns all devices of the pod even for an empty list.
 pub(super) fn wanted<'a>(question: &Question, answer: &'a Answer) -> Option<Vec<&'a str>> {
     let pod = answer.pod.as_ref()?;
     let annotations = question.annotations.as_ref().unwrap_or(&pod.annotations);

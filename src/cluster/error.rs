@@ -18,7 +18,7 @@ pub enum ClusterError {
     Folder(PathBuf, #[source] io::Error),
     /// The time limit passed before all manifests of this folder were read.
     LongFolder(PathBuf),
-    /// No pod of this name exists in this place.
+    /// The API server or the folder of manifests has no pod of this name.
     UnknownPod(String, Place),
     /// The devices in this pod's manifest are invalid.
     Devices(String, #[source] serde_json::Error),

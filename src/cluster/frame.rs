@@ -43,7 +43,8 @@ const BESIDE_CONFIG: usize = 2 << 10;
 
 const MAGIC: [u8; 2] = *b"JF";
 
-/// A message to the agent.
+/// A message to the agent. If the agent's release does not know the message, the agent refuses it
+/// and closes the connection.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ToAgent {
@@ -53,11 +54,10 @@ pub enum ToAgent {
     /// yet. There is no answer. The agent publishes the write when the connection ends. The plugin
     /// has answered the runtime by then, so publishing does not delay the pod.
     Owed,
-    /// The figures of a finished call. There is no answer. The agent does not count a call whose
-    /// figures do not arrive.
+    /// The measurements of a finished call. There is no answer. If this message is lost, the
+    /// agent's metrics lack the call.
     Over(Box<Figures>),
-    /// The findings of `doctor` on the node. There is no answer. An agent from a release without
-    /// this message refuses it.
+    /// The number of findings of each check of `doctor` on the node. There is no answer.
     Examined(Examination),
     /// A publication that the plugin could not write to disk; answered by [`FromAgent::Kept`].
     Keep(Publication),

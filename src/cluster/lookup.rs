@@ -1,4 +1,4 @@
-//! The outcome of looking up a definition or a claim.
+//! The outcome of looking up a definition or an IPAMClaim.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -9,15 +9,15 @@ use super::frame::FrameError;
 use super::manifests::ManifestFileError;
 use crate::npwg::{ManifestError, ObjectRef, ObjectRefError};
 
-/// A definition or a claim in an [`Answer`](super::Answer). The error says in one line why the
+/// A definition or an IPAMClaim in an [`Answer`](super::Answer). The error says in one line why the
 /// object cannot be used. The error is text, because an agent of another release may send errors
 /// that this release does not know.
 pub type LookupResult<T> = Result<T, String>;
 
-/// Why a definition or a claim cannot be used.
+/// Why a definition or an IPAMClaim cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum LookupError {
-    /// No object of this kind and this name exists in this place.
+    /// The API server or the folder of manifests has no object of this kind and name.
     #[error("no {0} {1} in {2}")]
     Missing(&'static str, String, Place),
     /// The definition is longer than this limit, in bytes.

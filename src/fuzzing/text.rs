@@ -65,7 +65,8 @@ fn cni_args(text: &str) -> Option<()> {
     Some(())
 }
 
-/// Reads the environment of a call. Each line of the input is one variable.
+/// Parses the whole input as `CNI_ARGS`. Then reads a call from the input, with one environment
+/// variable in each line.
 pub(super) fn environment(bytes: &[u8]) -> Option<()> {
     let text = text(bytes)?;
     cni_args(text);

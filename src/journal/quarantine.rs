@@ -17,10 +17,10 @@ use crate::private_dir;
 /// The suffix of a file that a DEL has handled.
 pub(super) const SETTLED: &str = ".detached";
 
-/// A damaged record that was moved to quarantine.
+/// A damaged record.
 ///
-/// [`Journal::survey`] moves nothing: its damaged records are still in `sandboxes/`. Do not show
-/// this error's message for them, because the message says that the record was moved.
+/// The message of this error says that the record was moved to quarantine. Do not show the message
+/// for a record from [`Journal::survey`], which moves no records.
 #[derive(Debug, thiserror::Error)]
 #[error("a damaged record ({cause}) was moved to {}", path.display())]
 pub struct Damaged {

@@ -70,9 +70,9 @@ pub struct Selection {
     /// `deviceID`, a key of Multus that the specification does not define.
     pub device_id: Option<String>,
     /// Keys that neither the specification nor Multus defines, such as `ip`. Most of these keys are
-    /// typos. The key `proto` of a port mapping has the form `portMappings[1].proto`. The list
-    /// omits a network's own keys with a period, such as `example.com/key`, because the
-    /// specification leaves such keys to implementations.
+    /// typos. The list contains an unknown key of a port mapping with its path, such as
+    /// `portMappings[1].proto`. The list omits top-level keys that contain a period, such as
+    /// `example.com/key`, because the specification leaves such keys to implementations.
     pub unknown_keys: Vec<String>,
 }
 

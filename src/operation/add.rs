@@ -24,7 +24,7 @@ pub struct Added {
     /// The answer to the runtime. It contains only the result of the cluster network, because some
     /// runtimes treat every address in the answer as a pod IP.
     pub result: CniResult,
-    /// The status of every attachment. If the pod is known, ADD has published this status.
+    /// The status of every attachment. If the runtime named the pod, ADD has published this status.
     pub status: Vec<StatusEntry>,
 }
 
@@ -109,8 +109,8 @@ pub fn add(context: &Context<'_>) -> Result<Added, Failure> {
     }
 }
 
-/// Attaches and verifies every network of the plan, and publishes the network-status if the pod is
-/// known.
+/// Attaches and verifies every network of the plan. If the runtime named the pod, publishes the
+/// network-status.
 ///
 /// # Errors
 /// The first failure. The caller must then detach the attachments that this function started.
@@ -161,9 +161,9 @@ fn tell_problems(context: &Context<'_>, prepared: &Prepared) {
 fn settle_earlier(context: &Context<'_>, key: &Key) -> Result<(), Failure> {
     let sandbox = match context.host.journal.find(key)? {
         Lookup::Found(sandbox) => sandbox,
-        // Either a power loss destroyed the record and ended every network namespace, or an ADD of
-        // an older release was killed before it started a delegate. In both cases the pod has no
-        // attachment.
+        // The first line of the record is incomplete, for one of the causes that `Lookup::CutOff`
+        // names. The pod has no attachment: a power loss ended every network namespace, or the
+        // killed process had started no delegate.
         Lookup::CutOff => return Ok(context.host.journal.forget(key)?),
         Lookup::Absent => return Ok(()),
         Lookup::Damaged(aside) => return Ok(aside.map(drop)?),

@@ -251,8 +251,8 @@ fn settle(
     let unfinished = sandbox.unfinished();
     detach::detach_some(context, &mut sandbox, &unfinished, Detachment::Earlier)?;
     // Release the devices and addresses of all attachments that the interrupted change was adding
-    // or removing. `unfinished` lacks those that were already detached. An earlier attempt may have
-    // detached such an attachment without releasing its device and addresses.
+    // or removing. `unfinished` lacks the attachments that are already detached or were never
+    // started, but their devices and addresses may still be reserved.
     let attachments = sandbox.header.attachments.iter().enumerate();
     let ended = attachments.filter(|(index, _)| sandbox.is_pending(*index));
     let journal = &context.host.journal;

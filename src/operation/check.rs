@@ -23,7 +23,8 @@ use crate::verify::Masters;
 ///
 /// # Errors
 /// - If an attachment fails its check, or if the settings of a VF differ.
-/// - If the sandbox has no usable record, or if its ADD did not complete.
+/// - If the ADD of the sandbox did not complete, or if the record is damaged.
+/// - If there is no record, and neither Multus' cache nor `prevResult` shows the sandbox.
 /// - If the network namespace cannot be used, or if the lock is not free in time.
 pub fn check(context: &Context<'_>) -> Result<Vec<StatusEntry>, Failure> {
     let call = &context.request.call;

@@ -191,8 +191,8 @@ pub(super) fn attempt(
 /// path may now lead to another pod's namespace. Returns `None` if no path leads to the recorded
 /// namespace.
 ///
-/// If the record lacks the namespace's identity, `netns` cannot check the paths. A DEL from the
-/// runtime then gets its `CNI_NETNS`, and every other detachment gets `None`.
+/// If the record lacks the namespace's identity, this function cannot check the paths. A DEL from
+/// the runtime then gets its `CNI_NETNS`, and every other detachment gets `None`.
 ///
 /// # Errors
 /// As [`recorded_netns`].

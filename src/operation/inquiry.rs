@@ -14,7 +14,7 @@ use crate::cni::{CapabilityArgs, RawObject};
 use crate::npwg::ObjectRef;
 use crate::request::{ClusterNetwork, NodeConfig};
 
-/// What the runtime says about the pod. The default has no pod.
+/// What the runtime says about the pod.
 #[derive(Debug, Default)]
 pub(super) struct Inquiry {
     /// The pod in CNI_ARGS.

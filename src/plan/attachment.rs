@@ -120,19 +120,19 @@ impl Attachment {
         Ok(args)
     }
 
-    /// The MACs that the pod requests by `mac` or directly in `cni-args`.
+    /// The MACs that the pod requests by `mac`, or by the key `mac` in `cni-args`.
     pub fn macs(&self) -> impl Iterator<Item = RequestedMac> {
         let parse = |text: &str| RequestedMac::parse(text, Dialect::default()).ok();
         self.with_cni_args(self.requested.mac, "mac", parse)
     }
 
-    /// The GUIDs that the pod requests by `infiniband-guid` or directly in `cni-args`.
+    /// The GUIDs that the pod requests by `infiniband-guid`, or by the key `guid` in `cni-args`.
     pub fn guids(&self) -> impl Iterator<Item = Guid> {
         self.with_cni_args(self.requested.guid, "guid", |text| text.parse().ok())
     }
 
-    /// Returns `own`, then every other value that `cni-args` has under `key`. Ignores the case of
-    /// the key, as Go does.
+    /// Returns `own`, then the values under `key` in `cni-args` that differ from `own`. Ignores the
+    /// case of the key, as Go does, so several keys may match.
     fn with_cni_args<T: Copy + PartialEq>(
         &self,
         own: Option<T>,

@@ -15,8 +15,9 @@ const DEVICE_ID: &str = "deviceID";
 const DEVICE_INFO_FILE: &str = "CNIDeviceInfoFile";
 
 impl Planner<'_> {
-    /// Assigns a device to each attachment that needs one. All networks of the pod, including the
-    /// cluster network, share one allocation. An attachment that already exists keeps its device.
+    /// Assigns a device to each attachment that needs one, including the attachment of the cluster
+    /// network. No two attachments get the same device. An attachment that already exists keeps its
+    /// device.
     pub(super) fn devices(&mut self) {
         let attachments = self.plan.attachments.iter().enumerate();
         let wishes = attachments.map(|(index, attachment)| {

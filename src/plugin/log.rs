@@ -22,8 +22,8 @@ const MEGABYTE: u64 = 1 << 20;
 const DAY: u64 = 24 * 60 * 60;
 
 impl Log {
-    /// Logs `line` about `call` at the level `error`. If `to_stderr` is set, also writes it to
-    /// stderr.
+    /// Logs `line` about `call` at the level `error`, which is also the level of warnings. If
+    /// `to_stderr` is set, also writes the line to stderr.
     pub(crate) fn warn(&self, call: &str, line: &str) {
         let line = format!("{call}: {line}");
         if self.to_stderr {

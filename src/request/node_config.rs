@@ -74,11 +74,10 @@ pub struct NodeConfig {
     pub kubelet_checkpoint: PathBuf,
     /// `invalidAnnotation`: whether the ADD of a pod with an invalid annotation fails.
     pub fail_invalid_annotation: bool,
-    /// `verify`: the strictness for the pod's devices and for values that the pod requested. It
-    /// also applies to values that plugins reported, except on the cluster network.
+    /// `verify`: the strictness for all differences, except those that `verifyCluster` covers.
     pub verify: Strictness,
-    /// `verifyCluster`: the strictness for values that the cluster network's plugins reported and
-    /// the pod did not request.
+    /// `verifyCluster`: the strictness for differences between the kernel and the result of the
+    /// cluster network's plugins. It does not cover values that the pod requested.
     pub verify_cluster: Strictness,
     /// `delegateCheck`: `true` for `strict`.
     pub strict_delegate_check: bool,

@@ -37,8 +37,9 @@ const CAPABILITIES: [&str; 3] = [
     "io.kubernetes.cri.pod-annotations",
 ];
 
-/// Pairs of keys that exclude each other. If the administrator's template (the file of `--conf`)
-/// sets the first key of a pair, `OurConf::over` removes the second key from `base`.
+/// Pairs of keys that exclude each other. [`OurConf::over`] overrides a configuration with the
+/// administrator's template (the file of `--conf`). If the template sets the first key of a pair,
+/// `over` removes the second key from the configuration.
 const EXCLUDES: [(&str, &str); 4] = [
     ("clusterNetwork", "delegates"),
     ("delegates", "clusterNetwork"),

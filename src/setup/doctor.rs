@@ -9,9 +9,10 @@
 //!
 //! A finding of one check does not prevent the other checks, with two exceptions:
 //! - If the configuration is missing or invalid, `doctor` skips `programs`. The later checks then
-//!   use paths that `configuration::read` takes from other sources.
-//! - If `configuration::read` finds no usable paths, or if `with_host` fails, `doctor` skips all
-//!   checks after `installation`.
+//!   use paths from the installer's copy of the configuration, paths from the invalid
+//!   configuration, or the default paths.
+//! - If none of these paths are usable, or if `with_host` fails, `doctor` skips all checks after
+//!   `installation`.
 
 mod cluster;
 mod configuration;

@@ -1,4 +1,4 @@
-//! Why Jackfield could not be installed, kept installed or uninstalled.
+//! The errors of `install`, `install --watch` and `uninstall`.
 
 use std::io;
 use std::io::ErrorKind::{NotFound, PermissionDenied, ReadOnlyFilesystem, StorageFull};
@@ -52,7 +52,7 @@ pub enum SetupError {
         /// Why there is no network.
         reason: Box<NoNetwork>,
     },
-    /// This file makes Multus the node's network, and `--from-multus` is not set.
+    /// This file configures Multus, and `--from-multus` is not set.
     #[error("{0} is the configuration of Multus")]
     Multus(PathBuf),
     /// The directory has no Multus to take over from.
@@ -90,7 +90,7 @@ pub enum SetupError {
     #[error("the configuration to install: {0}")]
     Conf(#[from] Box<NodeConfigError>),
     /// With the configuration to install, Jackfield would delegate to itself.
-    #[error("the configuration to install: {key} is {NAME} itself, so {NAME} would call itself")]
+    #[error("the configuration to install: because of its {key}, {NAME} would call itself")]
     CallsItself {
         /// The key that names Jackfield: `delegates`, or `clusterNetwork` with its value.
         key: String,
@@ -126,8 +126,8 @@ pub enum SetupError {
     Manifest(PathBuf, #[source] ManifestError),
     /// The manifest is missing, although an installation replaced a file.
     #[error(
-        "{kept} is the only copy of a replaced file, and the manifest, which has the file's \
-         original path, is missing"
+        "{kept} is the only copy of a replaced file, whose original path is unknown because the \
+         manifest is missing"
     )]
     NoManifest {
         /// The only copy of the file.
@@ -286,7 +286,8 @@ impl Problem for SetupError {
                 "omit --from-multus, or give --conf-dir the directory that the runtime reads"
             }
             SetupError::MultusNotFirst { .. } => {
-                "rename or remove the file that the runtime should not use, then run this again"
+                "rename or remove the first of these files to take over from Multus, or remove the \
+                 second and omit --from-multus; then run this again"
             }
             SetupError::MultusFile(_) | SetupError::MultusConf(..) => {
                 "correct it; Multus stays as it is"
@@ -315,9 +316,9 @@ impl Problem for SetupError {
                  then run `install` again"
             }
             SetupError::NoManifest { folder, .. } => &format!(
-                "rename each file NUMBER-NAME in .jackfield/before/ to NAME, move the file {NAME} \
-                 to the directory of --bin-dir and all other files to the directory of --conf-dir, \
-                 remove {}, then run this again",
+                "rename each file NUMBER-NAME in .jackfield/before/ to NAME; if a renamed file is \
+                 {NAME}, move it to the directory of --bin-dir; move the other renamed files to \
+                 the directory of --conf-dir; remove {}; then run this again",
                 folder.display()
             ),
             SetupError::ManifestGone(_) => "run `install` again; only then can you uninstall",
@@ -380,8 +381,8 @@ mod tests {
                 SetupError::CallsItself {
                     key: "clusterNetwork /a".to_owned(),
                 },
-                "the configuration to install: clusterNetwork /a is jackfield itself, so jackfield \
-                 would call itself; correct it: name the cluster network",
+                "the configuration to install: because of its clusterNetwork /a, jackfield would \
+                 call itself; correct it: name the cluster network",
             ),
             (
                 SetupError::GivenUp(Box::new(Drift::Renamed {

@@ -137,9 +137,8 @@ fn look(
     };
     if !is_there {
         // Another program removed the manifest. The manifest's folder may still contain copies of
-        // the node's files. Without a manifest, `Manifest::read` fails if a copied file is no
-        // longer in its place. `Manifest::read` has succeeded, so the new manifest need not list
-        // any copy.
+        // the node's files. `Manifest::read` would have failed if the folder had the only copy of a
+        // file. So the new manifest need not list any copy.
         //
         // An uninstall cannot have removed the manifest, because an uninstall needs the lock that
         // this process holds.

@@ -85,7 +85,7 @@ pub enum Notice {
     /// `install --from-multus --back` finds no configuration of Multus on the node.
     #[error("there is no configuration of Multus to go back to, so {NAME} stays")]
     NoMultusToGoBackTo,
-    /// Multus is the node's network again. The binary at this path stays.
+    /// Multus is the node's network again. Jackfield's binary stays at this path.
     #[error(
         "Multus is the node's network again, and the binary and the journal stay for the pods that \
          {NAME} attached"
@@ -136,7 +136,7 @@ pub enum Notice {
          they are"
     )]
     DamagedRecords {
-        /// One of the files.
+        /// One of the damaged records.
         first: PathBuf,
         /// The number of damaged records.
         count: usize,

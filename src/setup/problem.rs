@@ -89,7 +89,7 @@ pub enum Drift {
     /// Jackfield's configuration names the wrong cluster network.
     #[error(
         "{NAME} should delegate to {}, but its clusterNetwork is {}",
-        wanted.as_deref().unwrap_or("the networks in its delegates"),
+        wanted.as_deref().unwrap_or("the networks in its key delegates"),
         current.as_deref().unwrap_or("missing")
     )]
     OtherNetwork {

@@ -144,10 +144,10 @@ fn of_multus(options: &Options, say: Say<'_>) -> Result<Option<MultusStanding>, 
         return go_back(paths, say);
     }
     let runtime = match Directory::read(paths, &paths.conf_dir) {
-        // The runtime's directory does not exist, so it has no configuration of Multus. If the
-        // cluster network's file belongs in another directory (`is_apart`), go on: the installer
-        // creates the runtime's directory. Otherwise fail: an administrator must create the
-        // directory or correct `--conf-dir`.
+        // The runtime's directory does not exist, so it has no configuration of Multus. If
+        // `--cluster-conf-dir` names a separate directory for the cluster network's file, go on:
+        // `InstallLock::take` creates the runtime's directory. Otherwise fail: an administrator
+        // must create the directory or correct `--conf-dir`.
         Err(SetupError::NoConfDir(_)) if paths.is_apart() => return Ok(None),
         runtime => runtime?,
     };

@@ -4,11 +4,11 @@
 //! ```text
 //! read the configuration of Multus and of its daemon
 //!   ▶ convert it to Jackfield's keys
-//!   ▶ rehearse every definition, and the node's pods
+//!   ▶ rehearse: check every network, and prepare the ADD of every pod on the node
 //!   ▶ if no pod would fail: install, and keep Multus' file for the way back
 //! ```
 //!
-//! A rehearsal prepares the ADD of a pod but runs no plugin.
+//! A rehearsal runs no plugin.
 //!
 //! The administrator need not drain the node, because Jackfield can check and detach the pods that
 //! Multus attached. Jackfield reads their attachments from Multus' cache (key `cniDir`).
@@ -64,9 +64,9 @@ pub struct Takeover {
 /// Reads the Multus configuration that the runtime uses, and converts it to Jackfield's keys.
 ///
 /// `template` has the administrator's keys (the file of `install --conf`). The installer later
-/// overrides the converted keys with these keys. `read` needs `template` only to find out whether
-/// Jackfield will use the kubeconfig that Multus' DaemonSet maintains. If so, `read` adds
-/// [`TakeoverRemark::KubeconfigOfMultus`] to the remarks.
+/// overrides the converted keys with these keys. If the resulting configuration has a
+/// `kubeconfig`, `read` adds [`TakeoverRemark::KubeconfigOfMultus`] to the remarks. `read` uses
+/// `template` for nothing else.
 ///
 /// # Errors
 /// [`SetupError::NoMultus`], [`SetupError::MultusNotFirst`], [`SetupError::MultusFile`],

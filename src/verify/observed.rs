@@ -16,8 +16,8 @@ pub struct Observed {
     pub addresses: Vec<Address>,
     /// The name of the bridge, bond or other link that has enslaved the attachment's interface. If
     /// this link is outside the pod's namespace, the field contains the link's index, for example
-    /// `number 9`. `None` for a VRF, because a VRF changes only routing. Always `None` with
-    /// [`Masters::Any`].
+    /// `number 9`. `None` for a VRF, because a VRF changes only routing. Also `None` if
+    /// verification accepts any master ([`Masters::Any`]).
     pub master: Option<String>,
     /// The names of the device behind the interface. [`observe`] sets at most one name: the parent
     /// device that the kernel reports. A caller with access to sysfs can replace this list with all

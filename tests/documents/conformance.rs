@@ -38,8 +38,8 @@ column names the party that the clause binds.
 | **deviation** | Jackfield deviates from the clause on purpose |
 | in part | the named tests prove the clause, except for the part that the text names |
 | **not yet** | no test proves the clause |
-| *not ours* | the clause binds another party |
-| as | a newer specification has the same clause. The tests of either clause count for both |
+| *not ours* | the clause does not bind Jackfield. The text gives the reason |
+| as NPWG-1.3 §… | in place of a quote: the specification 1.3 has the same clause. The tests of either clause count for both |
 | MUST, SHOULD | how binding the clause is. SHALL and REQUIRED count as MUST, RECOMMENDED as SHOULD |
 | says | the clause describes a behaviour without MUST or SHOULD |
 

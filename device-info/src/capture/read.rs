@@ -170,7 +170,8 @@ impl Reader<'_> {
         for number in entry.names("ports") {
             let port = entry.child("ports").child(&number);
             self.text(&port, "link_layer", "link_layer");
-            // On Ethernet, a GID contains a MAC or an IP address, which identifies the machine.
+            // Do not capture the GIDs of Ethernet ports. This crate does not need them, and they
+            // contain MACs or IP addresses of the machine.
             if port.text("link_layer").as_deref() == Some("InfiniBand") {
                 self.text(&port, "gids/0", "gid");
             }

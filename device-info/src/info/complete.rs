@@ -230,7 +230,7 @@ pub enum CompletionError {
     Invalid(#[from] DeviceInfoError),
     /// The device information contradicts the machine.
     #[error(
-        "device {device}: device-info has {key} {given}, but this machine shows {found}; delete the stale file, or restart the device plugin that wrote it"
+        "device {device}: the device-info file has {key} {given}, but this machine shows {found}; delete the stale file, or restart the device plugin that wrote it"
     )]
     Contradiction {
         /// The identifier that kubelet allocated.

@@ -1,4 +1,4 @@
-//! Metrics of the runtime's calls of the plugin, and of the plugin's calls of delegates.
+//! Metrics of the runtime's calls to the plugin, and of the plugin's calls to delegates.
 
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ impl Calls {
             calls: add(
                 registry,
                 "calls",
-                "Calls of the runtime, and changes of running pods (verb RECONCILE), by CNI code; 0 is success",
+                "Calls that the runtime made to the plugin, and changes of running pods (verb RECONCILE), by CNI code; 0 is success",
             ),
             times: add_times(
                 registry,

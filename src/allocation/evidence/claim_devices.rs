@@ -11,8 +11,9 @@ use crate::cluster::ClaimedDevice;
 use crate::kubelet::{DynamicDevice, PodDevices};
 
 impl Evidence<'_> {
-    /// Returns the identifier of each device in `devices`, from the device's ResourceSlice. The
-    /// identifiers are sorted by container, and then by [`numeric`]. Each identifier occurs once.
+    /// Returns the identifier of each device in `devices`
+    /// ([`SliceIdentity::id`](crate::kubelet::SliceIdentity::id)). The identifiers are sorted by
+    /// container, and then by [`numeric`]. Each identifier occurs once.
     ///
     /// Fails if a device has no identifier, or if kubelet's record of claims does not show that the
     /// device belongs to a claim of this pod.

@@ -32,14 +32,13 @@ impl Evidence<'_> {
         Verdict::not_yet(UnknownCause::Unanswered(report))
     }
 
-    /// Returns the verdict on `resource` if kubelet's checkpoint cannot be used and the pod's
-    /// manifest does not list the resource.
+    /// Returns the verdict on `resource` if kubelet's checkpoint cannot be used and the annotation
+    /// `jackfield.io/devices` of the pod's manifest does not list the resource.
     ///
-    /// If the checkpoint is missing and the manifest lists devices of other resources
-    /// (`jackfield.io/devices`), the manifest takes the place of kubelet's record. The pod then has
-    /// no device of `resource`. Otherwise the devices are unknown. The pod-resources API cannot
-    /// replace the checkpoint: it names pods without their UIDs, so its answer may be about another
-    /// pod of the same name.
+    /// If the checkpoint is missing and the annotation lists devices of other resources, the
+    /// annotation replaces the checkpoint. The pod then has no device of `resource`. Otherwise the
+    /// devices are unknown. The pod-resources API cannot replace the checkpoint: it names pods
+    /// without their UIDs, so its answer may be about another pod of the same name.
     pub(super) fn without_record(&self, resource: &str, error: &CheckpointError) -> Verdict {
         let is_embedded = self.sources.pod.is_some_and(|pod| !pod.devices.is_empty());
         if is_embedded && error.cause == CheckpointCause::Missing {

@@ -132,13 +132,12 @@ pub async fn publish_claims(
                 claim,
                 phase = "publish",
                 devices = count,
-                "published the networks of the claim's devices"
+                "updated the pod's entries in the claim's status"
             ),
             Err(error) if error.code() == Some(404) || error.is_not_served() => {}
             // 409: another manager owns a field, or the claim was created again. 422: the claim
-            // changed after the agent read it. A retry would not help. The other manager keeps its
-            // field, because the agent does not force an apply. A changed claim is probably no
-            // longer this pod's.
+            // changed after the agent read it. Do not retry. The other manager keeps its field. A
+            // new or changed claim is probably no longer this pod's.
             Err(error) if matches!(error.code(), Some(409 | 422)) => {
                 let pod = pod.to_string();
                 warn!(pod, phase = "publish", "the claim stays as it is: {error}");

@@ -33,7 +33,7 @@ pub(super) fn carry_out(
     let removed_event = network_status::removed(&sandbox, &removed);
     // Detach the last attachment first, as DEL does.
     removed.reverse();
-    // Whether a retry must still detach a network or restore a device.
+    // Whether detaching failed, so that a DEL or the next change must complete the cleanup.
     let mut is_owed = false;
     let outcome = match detach::detach_some(context, &mut sandbox, &removed, Detachment::Earlier) {
         Err(owed) => {
@@ -118,9 +118,9 @@ fn roll_back(context: &Context<'_>, sandbox: &mut Sandbox, first: usize) -> Resu
     Ok(())
 }
 
-/// Publishes the network-status of all attachments of the sandbox. Ignores differences that the
-/// verification finds, because CHECK reports them. If an attachment cannot be verified, adds a note
-/// and publishes the status anyway.
+/// Publishes the network-status of all attachments of the sandbox. Drops the warnings of the
+/// verification, because CHECK reports them. If an attachment cannot be verified, adds a note and
+/// publishes the status anyway.
 pub(super) fn publish(
     context: &Context<'_>,
     sandbox: &Sandbox,

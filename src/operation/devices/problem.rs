@@ -62,7 +62,8 @@ pub(in crate::operation) enum DeviceProblem {
         .0.key, .0.value
     )]
     Pattern(NamedInterface),
-    /// The configuration names an uplink of the node. The text describes what the uplink carries.
+    /// The configuration names an uplink of the node. The second field names what the node would
+    /// lose: a default route or an address.
     #[error(
         "key {key} names {value}, which carries {1}: a pod that takes this interface cuts the node \
          off from the network; name another interface",
@@ -110,7 +111,8 @@ pub(in crate::operation) enum DeviceProblem {
         interface = .1.interface, netns = .1.netns.display()
     )]
     Elsewhere(String, PlacedDevice),
-    /// The device is an uplink of the node. The text describes what the uplink carries.
+    /// The device is an uplink of the node. The second field names what the node would lose: a
+    /// default route or an address.
     #[error(
         "{device} carries {1}: a pod that takes this device cuts the node off from the network; \
          exclude the device from the device plugin's selectors",

@@ -118,9 +118,10 @@ pub(in crate::operation) fn restore(
     }
 }
 
-/// Records a device of `before` as unrestored if one of its repairs has failed for good or if its
-/// driver has changed. Removes the other devices of `before` from the journal's list of unrestored
-/// devices. Returns the failures that a retry may resolve.
+/// Records a device of `before` as unrestored if one of its repairs has failed for good. Also
+/// records a device whose driver has changed, if Jackfield does not restore the driver. Removes the
+/// remaining devices of `before` from the journal's list of unrestored devices. Returns the
+/// failures that a retry may resolve.
 fn keep(
     context: &Context<'_>,
     header: &Header,

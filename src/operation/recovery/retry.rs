@@ -51,8 +51,9 @@ pub fn retry(context: &Context<'_>, key: &Key) {
         // Another call has removed the record. So remove the file that marks the detachment as
         // owed.
         Ok(Lookup::Absent) => drop(host.journal.forget(key)),
-        // The record no longer names the attachments, so stop the retries. Keep the record, so that
-        // a later DEL asks the cluster for the pod's networks.
+        // The record no longer names the attachments, so stop the retries. Keep the record as a
+        // sign that the pod is attached. A DEL that finds this sign asks the cluster for the pod's
+        // networks.
         Ok(Lookup::CutOff) => host.journal.settle_owed(key),
         Ok(Lookup::Found(_) | Lookup::Damaged(_)) | Err(_) => {}
     }

@@ -11,8 +11,9 @@
 //! otherwise                       ▶ the current cluster network, and other networks
 //! ```
 //!
-//! The cluster network gets the runtime's `prevResult` as its result. Of the other networks that an
-//! ADD would attach now, the reconstructed sandbox contains:
+//! If the cache lists no attachments, the result of the cluster network is the runtime's
+//! `prevResult`. Of the other networks that an ADD would attach now, the reconstructed sandbox then
+//! contains:
 //!
 //! ```text
 //! the record was destroyed or damaged               ▶ all
@@ -126,10 +127,9 @@ pub(in crate::operation) fn find(
     }))
 }
 
-/// Returns the names of the pod's interfaces, without `lo` and the interface in `key`. These
-/// interfaces may belong to attachments whose record was deleted with the journal. Returns no names
-/// if a recorded sandbox uses the pod's network namespace, because the interfaces may then belong
-/// to that sandbox.
+/// Returns the names of the pod's interfaces that may belong to unrecorded attachments: all except
+/// `lo` and the interface in `key`. Returns no names if a recorded sandbox uses the pod's network
+/// namespace, because the interfaces may then belong to that sandbox.
 fn interfaces(context: &Context<'_>, key: &Key) -> Vec<String> {
     let netns = context.request.call.netns.as_deref();
     let netns = netns.and_then(|path| PodNetns::open(path).ok());
@@ -197,8 +197,9 @@ fn cluster_network(context: &Context<'_>) -> Result<Answer, Failure> {
     inquiry::ask(context, question.as_ref(), context.deadline)
 }
 
-/// Asks the cluster about the pod. Returns `None` if the cluster does not answer within [`AT_ONCE`]
-/// or answers about a newer pod. Does not ask kubelet for the pod's devices.
+/// Asks the cluster about the pod. Returns `None` if the cluster does not answer within
+/// [`AT_ONCE`], or if the answer is about a new pod with the same name. Does not ask kubelet for
+/// the pod's devices.
 fn answer_at_once(context: &Context<'_>, inquiry: &Inquiry) -> Option<Answer> {
     let question = inquiry.question(context, Duration::ZERO);
     let question = question.map(|question| Question {

@@ -20,7 +20,7 @@ use crate::npwg::{Definition, NetworksDigest, ObjectRef};
 
 pub(super) const NAMESPACE: &str = "demo";
 
-/// The simulated agent. Each process has its own.
+/// The simulated agent, for one process. The agents of all processes use the same [`World`].
 pub(super) struct Agent {
     process: Rc<Process>,
     /// The attached sandboxes. A STATUS sends them ([`Cluster::hand_over`]) if the agent's answer

@@ -110,9 +110,8 @@ impl History {
                 0 | 1 => (last.clone(), &versions[..0]),
                 _ => (versions[earlier].clone(), &versions[earlier..]),
             };
-            // Whether `version` is older than the current file. That is so if `version`, or a
-            // version after it, is `Absent`. For a record, this means that an ADD has begun a new
-            // record since then. The power loss destroys the new record.
+            // Whether the current file was created after `version`. That is so if `version`, or a
+            // version after it, is `Absent`. The power loss then destroys the current file.
             let is_of_earlier = last != Version::Absent && later.contains(&Version::Absent);
             if let Version::Bytes(bytes) = &mut version
                 && choice % 2 == 1

@@ -19,7 +19,7 @@ fn files(sim: &Simulation, folder: &str) -> Vec<String> {
 }
 
 /// Like [`files`], but omits the leftovers of faults, which may remain because they do no harm. A
-/// leftover belongs to a sandbox without a usable record, and one of these faults caused it:
+/// file is a leftover if its sandbox has no usable record and one of these faults has happened:
 /// - A power loss changed the file, or the disk failed to remove it. The file is then in
 ///   `changed_files`.
 /// - A power loss removed the record of the container. The container is then in `forgotten`.
@@ -110,9 +110,8 @@ pub(super) fn at_the_end(sim: &Simulation) {
     for (network, container, ifname) in world.leases.keys() {
         // If the record is lost (`forgotten`), a DEL need only detach the cluster network. Leases
         // on the pod's other networks may remain. If the record is damaged, a DEL also asks the
-        // cluster which networks the pod selects now, and detaches them. Leases on other networks
-        // may remain if the cluster has faults, or if the pod's annotation has changed since the
-        // ADD.
+        // cluster which networks the pod selects now, and detaches them. The DEL may miss networks
+        // if the cluster has faults, or if the pod's annotation has changed since the ADD.
         let is_unclear = sim.conditions.cluster_faults > 0 || world.reselected.contains(container);
         let is_lost =
             world.forgotten.contains(container) || world.damaged.contains(container) && is_unclear;

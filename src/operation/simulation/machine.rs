@@ -30,13 +30,14 @@ pub(super) struct Process {
     pub(super) began: Duration,
     /// Whether the process is a GC.
     pub(super) is_gc: bool,
-    /// The number of steps after which the process is killed; `None` if only a power loss kills it.
+    /// The number of steps ([`Process::step`]) after which the process is killed; `None` if only a
+    /// power loss kills it.
     kill_after: Option<u32>,
     steps: Cell<u32>,
     is_dead: Cell<bool>,
     /// The delegate that the process runs now.
     pub(super) delegate: RefCell<Option<Work>>,
-    /// Each container for which this process has run a delegate, and when the first delegate ran.
+    /// For each container, the time at which this process ran its first delegate for the container.
     pub(super) begun: RefCell<Vec<(String, Duration)>>,
     /// When the process took its first lock.
     pub(super) locked: Cell<Option<Duration>>,
@@ -90,7 +91,8 @@ impl Process {
         self.kill_after.is_some()
     }
 
-    /// Lets other processes run. Unwinds the thread if this process is killed at this step.
+    /// Begins a step: one operation of the process, for example on the disk or on a lock. Lets
+    /// other processes run. Unwinds the thread if this process is killed at this step.
     pub(super) fn step(&self, what: u64) {
         if self.is_dead.get() {
             return;

@@ -1,9 +1,9 @@
-//! Mutants: each mutant is a defect in the journal or in the locks. The simulation must detect each
-//! mutant.
+//! Mutants: each mutant is a defect in the journal or in the locks. Each mutant must break a rule
+//! in some simulated world. A rule is a property that every world must have.
 //!
-//! No mutant omits the step `detached` of a record, because no rule depends on this step. Without
-//! the step, a later DEL repeats detachments, and CNI requires plugins to accept a repeated DEL
-//! (CNI 1.1.0 §2 DEL).
+//! No mutant omits the step `detached` of a record, because the omission breaks no rule. A later
+//! DEL then repeats detachments, and CNI requires plugins to accept a repeated DEL (CNI 1.1.0 §2
+//! DEL).
 
 use std::fs;
 use std::io::Write;
@@ -94,9 +94,9 @@ impl Mutant {
                 at_once: 30,
                 ..quiet
             },
-            // The turn, which is the lock for making reservations, matters only if two calls find
-            // the same stale reservation. A reservation is a symlink, and becomes stale if the disk
-            // fails to remove the symlink.
+            // A reservation is a symlink, and the kernel creates a symlink atomically. So the turn,
+            // the lock for making reservations, matters only if two calls replace the same stale
+            // reservation. A reservation becomes stale if the disk fails to remove its symlink.
             Mutant::FreeTurn => Conditions {
                 pods: 200,
                 at_once: 30,

@@ -249,18 +249,19 @@ pub(super) fn answer(work: &Work, world: &World) -> Value {
     })
 }
 
-/// Runs GC: frees the leases of attachments that are not in the list of valid attachments.
+/// Runs the plugin's GC: frees the leases of attachments that are not in Jackfield's list of valid
+/// attachments.
 ///
-/// If the ADD of a sandbox succeeded before the GC began, the list must contain every attachment
-/// that the sandbox still uses. While a GC waits for the lock that excludes changes of running
-/// pods, a change may add an attachment. The GC makes the list after it has taken the lock, so the
-/// list must contain this attachment too. If the list lacks an attachment that is in use, this
-/// function keeps the lease, and records that a rule of the simulation was broken
+/// If the ADD of a sandbox succeeded before Jackfield's GC began, the list must contain every
+/// attachment that the sandbox still uses. This includes the attachments that a change of the
+/// running pod added before Jackfield made the list. No change adds an attachment later, because
+/// Jackfield's GC then holds the lock that excludes changes. If the list lacks an attachment that
+/// is in use, this function keeps the lease, and records that a rule of the simulation was broken
 /// ([`World::breaks`]).
 ///
-/// If the ADD of a sandbox is still running, or succeeded after the GC began, this function keeps
-/// the leases of the sandbox. The simulation may run an ADD during a GC, but a real runtime does
-/// not (CNI 1.1.0 §2 GC).
+/// If the ADD of a sandbox is still running, or succeeded after Jackfield's GC began, this function
+/// keeps the leases of the sandbox. The simulation may run an ADD during a GC, but a real runtime
+/// does not (CNI 1.1.0 §2 GC).
 pub(super) fn collect(work: &Work, world: &mut World) {
     let valid = work.conf["cni.dev/valid-attachments"].as_array();
     let valid: Vec<(&str, &str)> = valid

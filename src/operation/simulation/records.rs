@@ -52,7 +52,9 @@ pub(super) fn check(sim: &Simulation, container: &str) {
     };
     if let Some(wrong) = wrong {
         let mut world = sim.world();
-        world.breaks(format!("{container}: record and pod: {wrong}"));
+        world.breaks(format!(
+            "{container}: the record or the default routes are wrong: {wrong}"
+        ));
     }
 }
 

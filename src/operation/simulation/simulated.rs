@@ -1,4 +1,4 @@
-//! One world (one run of the simulated machine): its scheduler, its conditions and its node.
+//! One run of the simulated machine: its scheduler, its conditions and its node.
 
 use std::cell::Cell;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -11,21 +11,20 @@ use super::place::Place;
 use super::scheduler::Scheduler;
 use super::world::World;
 
-/// The time of day at which each world begins.
+/// The time of day at which each run begins.
 const BEGINNING: Duration = Duration::from_secs(1_750_000_000);
 
 thread_local! {
-    /// The monotonic time at which each world of this thread begins. The value has no influence on
+    /// The monotonic time at which each run of this thread begins. The value has no influence on
     /// the simulation, because Jackfield only compares such times with each other.
     static ORIGIN: Cell<Option<Instant>> = const { Cell::new(None) };
 }
 
-/// One world.
 pub(super) struct Simulation {
     pub(super) scheduler: Arc<Scheduler>,
     pub(super) place: Arc<Place>,
     pub(super) conditions: Conditions,
-    /// The defect that this world has on purpose.
+    /// The defect that this run has on purpose.
     pub(super) mutant: Option<Mutant>,
     pub(super) is_verbose: bool,
     pub(super) origin: Instant,

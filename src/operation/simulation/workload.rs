@@ -1,5 +1,6 @@
 //! The actions of the runtime, kubelet and users: creating pods, changing annotations, and checking
-//! and deleting sandboxes. Several actions run at the same time, not always in a sensible order.
+//! and deleting sandboxes. Calls for different pods overlap. Calls for one sandbox may overlap too,
+//! for example an ADD and a DEL.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -25,8 +25,8 @@ pub(super) struct NestedPlugin {
     /// The configuration.
     pub(super) config: RawObject,
     /// Whether the configuration is under the key `ipam` of an outer configuration. The search for
-    /// denied keys in the outer configuration also covers `ipam`, because a denied key may be a
-    /// path such as `ipam.dataDir`.
+    /// denied keys skips such a configuration, because the search in the outer configuration covers
+    /// paths such as `ipam.dataDir`.
     pub(super) is_part: bool,
 }
 

@@ -70,8 +70,8 @@ pub(super) fn read(options: &Options, mut findings: Findings<'_>) -> Option<Usab
     })
 }
 
-/// Reports an invalid configuration. If the value of a key is invalid, the `cause` in `error` is
-/// the remedy, such as `use one of strict, off`.
+/// Reports an invalid configuration. For an invalid value, uses the text of `cause` as the remedy,
+/// because this text says what to do, such as `use one of strict, off`.
 fn invalid(file: &Path, error: RequestError, findings: &mut Findings<'_>) {
     match error {
         RequestError::Config(NodeConfigError::Value { key, value, cause }) => {

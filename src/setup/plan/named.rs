@@ -11,8 +11,8 @@ use crate::setup::problem::NoNetwork;
 use crate::setup::{HostPaths, NAME, SetupError};
 
 /// Reads the network from the file that `clusterNetwork` names. Returns `None` if the key is absent
-/// or names something other than a file, such as a directory. Also returns `None` for a file in a
-/// directory that this process cannot see.
+/// or names something other than a file, such as a directory. Also returns `None` if the
+/// installer's container does not mount the file's directory.
 ///
 /// # Errors
 /// [`NoNetwork::Named`] if the file is missing or contains no usable network. Every pod would then

@@ -43,8 +43,7 @@ const PATHS: [&str; 7] = [
     "kubeconfig",
     "logFile",
 ];
-/// Multus' manifests mount directories of the host in the container of Multus' daemon. The mount
-/// points are below these paths.
+/// Multus' DaemonSet mounts directories of the host below these paths of its container.
 const HOST: [&str; 2] = ["/host", "/hostroot"];
 
 /// Makes Jackfield's configuration from the configuration of Multus and the configuration of

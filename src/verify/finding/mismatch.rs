@@ -33,7 +33,8 @@ pub enum Mismatch {
     Device {
         /// The allocated device.
         expected: String,
-        /// The names of the interface's device.
+        /// The names of the interface's device. A virtio device has two: `virtioN` and the address
+        /// of its PCI function.
         found: Vec<String>,
     },
     /// The delegate returned a different device than the allocated device.

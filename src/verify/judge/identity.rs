@@ -95,8 +95,8 @@ impl Judgement<'_> {
     }
 
     /// Judges an attachment without an interface. Compares the MAC and the IP addresses in the
-    /// delegate's result with the requested ones. For the MAC, NPWG 1.0 §4.1.2.1.4.2 requires no
-    /// other check.
+    /// delegate's result with the requested ones. NPWG 1.0 §4.1.2.1.4.2 requires this comparison
+    /// for the MAC. NPWG 1.3 does not.
     pub(super) fn answer_alone(&mut self) {
         let answered = self.answered_mac().map(hardware::octets);
         match (self.intended.requested.mac, answered) {

@@ -144,7 +144,7 @@ fn a_cluster_network_that_is_ourselves() {
             conf[key] = value.clone();
         }
         setup.lab.write("template.json", &conf.to_string());
-        refused(&setup.install(&[]), &["is jackfield itself", "correct it"]);
+        refused(&setup.install(&[]), &["would call itself", "correct it"]);
         assert_eq!(setup.files(), before, "{keys}");
     }
 }

@@ -59,7 +59,9 @@ impl Problem for ApiError {
                     "apply deploy/crds, or make the installed CustomResourceDefinition serve the requested version too"
                 }
                 RequestError::Refused(_) | RequestError::NotServed => return None,
-                RequestError::TooLong(_) | RequestError::Json(_) => "correct or shorten the object",
+                RequestError::TooLong(_) | RequestError::Json(_) => {
+                    "correct or shorten the requested objects"
+                }
                 _ => "find out why this node cannot reach the API server",
             },
         };
@@ -123,7 +125,7 @@ mod tests {
             (
                 failed("GET /x", RequestError::TooLong(7)),
                 "API server https://a/ sends an unusable answer to GET /x: more than 7 bytes; \
-                 correct or shorten the object",
+                 correct or shorten the requested objects",
             ),
             (
                 refused(401),

@@ -78,8 +78,8 @@ impl Hardware<'_> {
     /// - [`placed_devices`] finds the interface in another namespace: refuses the VF.
     /// - No namespace contains the interface: the kernel may still be moving the interface back
     ///   from a deleted namespace. An SR-IOV plugin needs the interface. So if the attachment has
-    ///   an SR-IOV plugin, waits for the interface up to [`COMES_HOME_WITHIN`] and then refuses the
-    ///   VF. Other plugins may attach a VF without an interface.
+    ///   an SR-IOV plugin, waits up to [`COMES_HOME_WITHIN`]. Refuses the VF if the interface is
+    ///   still missing. Without an SR-IOV plugin, accepts the VF at once.
     ///
     /// Accepts a VF with a vDPA device, because such a VF needs no interface.
     fn is_at_home(&self, attachment: &Attachment, state: &DeviceState) -> Result<(), Reason> {

@@ -223,7 +223,8 @@ fn names(directory: &Path) -> Vec<String> {
 /// function of `x`.
 ///
 /// The result is true for `..`, for glob characters, for NUL (which ends a path in C), and for
-/// every path that is not below `/sys/` or `/dev/`.
+/// every path outside `/sys/` and `/dev/`. A path below `/sys/` or `/dev/` is complete: a plugin
+/// that appends it to a sysfs directory finds nothing.
 fn is_pattern(value: &str) -> bool {
     let is_whole = ["/sys/", "/dev/"].iter().any(|dir| value.starts_with(dir));
     value.contains('/') && !is_whole
