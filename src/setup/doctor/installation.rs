@@ -24,7 +24,7 @@ pub(super) fn look(options: &Options, mut findings: Findings<'_>) {
             .cluster_conf_dir
             .clone_from(&manifest.cluster_conf_dir);
     }
-    directories(&paths, manifest.as_ref(), &mut findings);
+    directories(options, &paths, manifest.as_ref(), &mut findings);
     private(&paths, manifest.as_ref(), &mut findings);
     let here = paths.here(&paths.binary());
     if let Some(manifest) = &manifest {
@@ -53,12 +53,18 @@ pub(super) fn look(options: &Options, mut findings: Findings<'_>) {
 /// Checks whether Jackfield's configuration is the first in the runtime's directory, whether the
 /// installer would write the same configuration, and whether there is a cluster network. Also
 /// reports an unfinished uninstall, and a configuration of Multus that the runtime does not use.
-fn directories(paths: &HostPaths, manifest: Option<&Manifest>, findings: &mut Findings<'_>) {
+fn directories(
+    options: &Options,
+    paths: &HostPaths,
+    manifest: Option<&Manifest>,
+    findings: &mut Findings<'_>,
+) {
     let dir = paths.conf_dir.display();
     let directories = match NodeDirectories::look(paths, manifest) {
         Ok(directories) => directories,
-        // The check `configuration` has already reported that the directory is missing.
-        Err(SetupError::NoConfDir(_)) if !paths.is_apart() => return,
+        // Without `--conf`, the check `configuration` has already reported that the runtime's
+        // directory is missing.
+        Err(SetupError::NoConfDir(_)) if !paths.is_apart() && options.conf.is_none() => return,
         Err(error) => return findings.add_problem(dir, &error),
     };
     if directories.runtime.ours().is_none() {

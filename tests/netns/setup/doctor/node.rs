@@ -48,6 +48,21 @@ fn a_configuration_that_is_missing_broken_or_misspelt() {
 }
 
 #[test]
+fn a_missing_runtime_directory_is_found_with_and_without_a_given_configuration() {
+    let setup = well();
+    let conf = setup.lab.path("given.conflist");
+    fs::copy(setup.lab.path("net.d").join(OURS), &conf).unwrap();
+    fs::remove_dir_all(setup.lab.path("net.d")).unwrap();
+    setup.finds("configuration", &["net.d", "create it"]);
+    let outcome = setup.doctor(&["--conf", &conf.display().to_string()]);
+    assert_eq!(outcome.exit, 1, "{outcome}");
+    assert!(
+        outcome.stdout.contains("create it, or correct --conf-dir"),
+        "{outcome}"
+    );
+}
+
+#[test]
 fn who_comes_first_and_who_renames_what_is_ours() {
     let setup = well();
     setup.cluster_network("!first.conflist", "first");
