@@ -210,9 +210,9 @@ fn or_none(driver: &Option<String>) -> &str {
 }
 
 impl Repair {
-    /// Returns the part of the previous pod's identity that this repair removes from the device.
-    /// Returns [`None`] if the repair concerns no identity, or if the device does not have the
-    /// previous pod's identity.
+    /// Returns the part of the pod's identity that this repair removes from the device. `before` is
+    /// the state before the pod used the device. Returns [`None`] if the repair concerns no
+    /// identity, or if the device does not have the pod's identity now.
     #[must_use]
     pub fn identity(&self, before: &DeviceState, now: &DeviceState) -> Option<PodIdentity> {
         let netdev = before.netdev.as_ref();

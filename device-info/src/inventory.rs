@@ -122,7 +122,8 @@ pub struct VdpaEntry {
     pub name: String,
     /// The driver: `vhost` if a program uses the device, `virtio` if this kernel uses the device.
     pub driver: Option<VdpaDriver>,
-    /// The path at which the device is opened.
+    /// The path of the device: its character device for `vhost`, its directory in sysfs for
+    /// `virtio`.
     pub path: Option<String>,
     /// The PCI function behind the vDPA device.
     pub pci_address: Option<PciAddress>,

@@ -43,9 +43,9 @@
 //! - **Bounded.** The crate reads at most 4 KiB of an attribute, with a single `read`. It reads
 //!   links one at a time and never follows them recursively, because physical and virtual
 //!   functions link to each other. With devlink, reading one device takes at most 60 system calls
-//!   in sysfs, whatever the number of devices. Reading an [`Inventory`] takes at most 40 system
-//!   calls for each function, on average. Tests enforce both limits. With 256 VFs, the crate reads
-//!   one device in less than 1 ms, and all devices in less than 50 ms
+//!   in sysfs, whatever the number of devices. Reading an [`Inventory`] of N functions takes at
+//!   most 40 × N system calls. Tests enforce both limits. With 256 VFs, the crate reads one device
+//!   in less than 1 ms, and all devices in less than 50 ms
 //!   (`cargo bench --features fixtures`). Without devlink, the crate finds the representor of one
 //!   device by reading the port name of each interface of the switch. This search takes three
 //!   system calls for each interface, in addition to the 60. Reading one device still takes less

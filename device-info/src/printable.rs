@@ -8,11 +8,16 @@ const CUT: &str = "…";
 
 /// Returns `text` as one line of at most `most` bytes. `most` must be 16 or more.
 ///
-/// Visible escapes such as `\n`, `\u{1b}` and `\u{202e}` replace controls (C0, DEL, C1), format
-/// characters (bidirectional overrides, zero width), line and paragraph separators, combining
-/// marks, and characters without a glyph. Without escapes, these characters could act on a
-/// terminal, end a line, hide text or reorder text. In a long text, `…` replaces the middle and not
-/// the end, because the end of an error message says how to correct the error.
+/// Some characters could act on a terminal, end a line, hide text or reorder text. Visible escapes
+/// such as `\n`, `\u{1b}` and `\u{202e}` replace these characters:
+/// - controls: C0, DEL and C1,
+/// - format characters, such as bidirectional overrides and zero-width characters,
+/// - line and paragraph separators,
+/// - combining marks,
+/// - characters without a glyph.
+///
+/// In a long text, `…` replaces the middle and not the end, because the end of an error message
+/// says how to correct the error.
 ///
 /// Printable text stays unchanged, including backslashes. So escaping a text twice has the same
 /// result as escaping it once.

@@ -59,7 +59,8 @@ struct PublicationInMemory {
 #[derive(Debug, PartialEq)]
 pub(super) struct DuePublication {
     pub(super) publication: Publication,
-    /// The 10-minute period of the newest write. Equal events in one period count as one event.
+    /// Names the 10-minute period in which the newest write was made. Equal events in one period
+    /// count as one event.
     pub(super) period: String,
     files: BTreeSet<Order>,
     from_memory: Option<PublicationInMemory>,

@@ -111,8 +111,8 @@ impl<'a> Evidence<'a> {
             let ids = of_plugins.iter().cloned().chain(of_claims).collect();
             return Verdict::devices(ids, origin);
         }
-        // Whether kubelet's answer is complete and contains the pod, but no device of the resource
-        // for the pod.
+        // Whether kubelet's answer is complete, contains the pod, and lists no device of the
+        // resource for the pod.
         let has_none = self.kubelet_knows_the_node() && self.index.of_plugins(resource).is_empty();
         let empty = Checkpoint::default();
         let checkpoint = match &self.checkpoint {

@@ -92,7 +92,8 @@ pub enum UnknownCause {
     Checkpoint {
         /// What is wrong with the checkpoint.
         error: CheckpointError,
-        /// The devices that the pod-resources API names for a pod with this pod's name.
+        /// The devices that the pod-resources API lists under the pod's name. The devices may
+        /// belong to another pod of the same name.
         ids: Vec<String>,
     },
     /// kubelet's checkpoint has fewer devices of the pod than the pod's containers request.
@@ -320,8 +321,8 @@ pub enum AllocationRemark {
     /// pod. Contains the report.
     #[error("{0}")]
     Failure(String),
-    /// The pod-resources API names devices for a pod with this pod's name, but kubelet's checkpoint
-    /// does not list all of them for this pod's UID.
+    /// The pod-resources API lists devices under this pod's name, but kubelet's checkpoint does not
+    /// list all of them for this pod's UID. The devices may belong to another pod of the same name.
     #[error(
         "kubelet's pod-resources API names {} of resource {resource} for a pod with this pod's \
          name, but kubelet's checkpoint {} does not list all of them for this pod's UID; Jackfield \

@@ -77,9 +77,9 @@ pub(super) fn reconcile(args: &ReconcileArgs) -> Result<(), CommandError> {
     no_findings(!failed)
 }
 
-/// Runs `act` for a sandbox. Builds the request from the node configuration `conf` and from the
-/// ADD's variables in the journal. Passes each note of the call to `warn`, and reports the call to
-/// the agent. Does nothing if the journal has no record of the sandbox.
+/// Runs `act` for a sandbox. Builds the request from the sandbox's record, `cni_path` and the node
+/// configuration `conf`. Passes each note of the call to `warn`, and reports the call to the agent.
+/// Does nothing if the journal has no record of the sandbox.
 ///
 /// # Errors
 /// The failure of `act` or of [`with_host`], or the reason why the request is invalid.

@@ -57,7 +57,7 @@ pub enum ToAgent {
     /// The measurements of a finished call. There is no answer. If this message is lost, the
     /// agent's metrics lack the call.
     Over(Box<Figures>),
-    /// The number of findings of each check of `doctor` on the node. There is no answer.
+    /// The result of `doctor` on this node: how many findings each check had. There is no answer.
     Examined(Examination),
     /// A publication that the plugin could not write to disk; answered by [`FromAgent::Kept`].
     Keep(Publication),

@@ -20,10 +20,11 @@ pub enum LookupError {
     /// The API server or the folder of manifests has no object of this kind and name.
     #[error("no {0} {1} in {2}")]
     Missing(&'static str, String, Place),
-    /// The definition is longer than this limit, in bytes.
+    /// The API server's answer with the definition is longer than this limit, in bytes.
     #[error("NetworkAttachmentDefinition {0} has more than {1} bytes; make it smaller")]
     TooLong(ObjectRef, usize),
-    /// The definition does not fit into the answer for a plugin of an older release.
+    /// The definition does not fit into the agent's answer, and the plugin's release is too old to
+    /// accept definitions in separate messages.
     #[error(
         "NetworkAttachmentDefinition {0} does not fit into the answer for a plugin of an older \
          release (at most {1} bytes); use the same release of plugin and agent"
@@ -47,7 +48,7 @@ pub enum LookupError {
     /// A request to the API server failed.
     #[error(transparent)]
     Api(#[from] ApiError),
-    /// The definition does not fit into a message to the plugin.
+    /// The agent cannot encode the definition as a separate message to the plugin.
     #[error(transparent)]
     Frame(#[from] FrameError),
     /// The agent is shutting down.

@@ -137,9 +137,9 @@ impl PodAnnotations {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Pod {
-    /// The UID that kubelet uses. This is `K8S_POD_UID` if the runtime passes it, because a static
-    /// pod's mirror pod in the API server has another `metadata.uid`. Otherwise, and in a folder of
-    /// manifests, this is `metadata.uid`.
+    /// The UID that kubelet uses: `K8S_POD_UID` if the runtime passes it, otherwise `metadata.uid`.
+    /// In a folder of manifests, always `metadata.uid`. For a static pod, the API server has only
+    /// the mirror pod, whose `metadata.uid` differs from `K8S_POD_UID`.
     #[serde(deserialize_with = "bounded::optional_text::<_, LONGEST_NAME>")]
     pub uid: Option<String>,
     /// The annotations that select networks.

@@ -13,7 +13,7 @@ use crate::kubelet::PodDevices;
 use crate::npwg::{Definition, Dialect, IpamClaim, ObjectRef};
 
 /// The plugin's question to the cluster. An ADD asks at most one question, but may repeat it while
-/// waiting for the agent or for the pod's devices. The default question asks for no object.
+/// waiting for the agent or for the pod's devices.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Question {

@@ -11,7 +11,7 @@ pub enum Verb {
     Del,
     /// Checks that a sandbox is still attached.
     Check,
-    /// Removes every attachment that the runtime does not list as valid.
+    /// Detaches every sandbox that the runtime does not list as valid.
     Gc,
     /// Checks whether ADD would succeed.
     Status,
@@ -47,9 +47,8 @@ impl Verb {
         }
     }
 
-    /// Whether the verb acts on one attachment. The runtime then sets the variables for container,
-    /// network namespace and interface (CNI 1.1.0 §3 "Attachment Parameters"). DEL may lack the
-    /// network namespace.
+    /// Whether the runtime sets the variables for container, network namespace and interface (CNI
+    /// 1.1.0 §3 "Attachment Parameters"). DEL may lack the network namespace.
     pub const fn has_attachment(self) -> bool {
         matches!(self, Self::Add | Self::Del | Self::Check)
     }

@@ -21,8 +21,8 @@ pub use time::Time;
 pub struct Chain<'a> {
     /// The configuration.
     pub config: &'a NetworkConfig,
-    /// The network's name, from the configuration or from the object that contains the
-    /// configuration.
+    /// The network's name in the configuration. If the configuration has no name, the definition's
+    /// name.
     pub name: &'a NetworkName,
     /// The binaries of this configuration.
     pub binaries: &'a Binaries,

@@ -18,7 +18,7 @@ use crate::private_dir;
 use crate::regular_file::found;
 
 impl Journal {
-    /// Writes a small file atomically.
+    /// Writes `value` to a file as JSON, atomically.
     ///
     /// # Errors
     /// Code 109 if the file cannot be written.
@@ -46,13 +46,12 @@ impl Journal {
         (folder, temporary)
     }
 
-    /// Returns the content of a small file; [`None`] if the file is missing or damaged.
+    /// Returns the value in a JSON file; [`None`] if the file is missing or damaged.
     pub(super) fn get<T: DeserializeOwned>(&self, folder: &str, name: &str) -> Option<T> {
         parse(&self.dir.join(folder).join(name))
     }
 
-    /// Returns the content of every small file in a folder, in no particular order. Skips damaged
-    /// files.
+    /// Returns the value in each file of a folder, in no particular order. Skips damaged files.
     pub(super) fn all<T: DeserializeOwned>(&self, folder: &str) -> impl Iterator<Item = T> {
         let finished = self.finished(folder);
         finished.filter_map(|file| parse(&file.path()))
@@ -80,7 +79,7 @@ impl Journal {
         count
     }
 
-    /// Removes a small file, and the temporary file that a killed writer may have left.
+    /// Removes a file, and the temporary file that a killed writer may have left.
     pub(super) fn discard(&self, folder: &str, name: &str) {
         for name in [unfinished(name), name.to_owned()] {
             let _ = disk::remove(&self.dir.join(folder).join(name));
@@ -131,7 +130,7 @@ pub(super) fn write(file: &File, bytes: &[u8]) -> io::Result<()> {
     }
 }
 
-/// Returns the temporary name of a small file. The temporary name begins with a period. The name of
+/// Returns the temporary name of a file. The temporary name begins with a period. The name of
 /// a finished file begins with a PCI address or a container ID, never with a period.
 ///
 /// Each file needs only one temporary name, because two processes never write the same file at

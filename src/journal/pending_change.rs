@@ -43,8 +43,9 @@ impl Sandbox {
     }
 
     /// Forgets each default route that Jackfield has removed from the pod and that used one of the
-    /// `detached` interfaces. A later network may get the name of such an interface. A detachment
-    /// would then restore the route through the wrong network.
+    /// `detached` interfaces. Detaching an attachment restores the default routes that the
+    /// attachment replaced. If a later network used the name of a detached interface, a restored
+    /// route would lead through the wrong network.
     pub fn forget_routes(&mut self, detached: &[InterfaceName]) {
         let is_detached = |name: &str| detached.iter().any(|it| it.as_str() == name);
         for progress in &mut self.progress {

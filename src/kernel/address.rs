@@ -26,7 +26,7 @@ pub struct Address {
 }
 
 impl Address {
-    /// Returns whether the kernel will use the address only after its check for duplicates.
+    /// Returns whether the check for duplicates runs and the kernel does not use the address yet.
     #[must_use]
     pub fn is_pending(&self) -> bool {
         self.tentative && !self.optimistic && !self.dad_failed

@@ -77,7 +77,8 @@ pub enum NetlinkError {
     /// The kernel's answer cannot be parsed.
     #[error("cannot parse the kernel's answer: {0}; report this error with the kernel's version")]
     Garbled(#[source] DecodeError),
-    /// This many reads in a row were incomplete, usually because the list changed meanwhile.
+    /// Jackfield sent the request this many times, and every answer was incomplete. Usually, the
+    /// requested list changed while the kernel sent it.
     #[error("the list changed during {0} reads in a row; try again")]
     Unsteady(u32),
 }

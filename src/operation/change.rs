@@ -94,10 +94,9 @@ pub fn foresee(context: &Context<'_>) -> Result<Changed, Failure> {
 /// Changes no network if the sandbox's pod is not running.
 ///
 /// # Errors
-/// The failure of any step. If attaching a network fails, the change detaches the networks that it
-/// has attached. The networks that the change has detached stay detached. If the change fails after
-/// Jackfield has found that the pod is running, the journal records the failure, and the pod gets
-/// an event.
+/// The failure of any step. If attaching a network fails, the change detaches its new networks. It
+/// does not reattach the networks that it detached earlier. If the change fails after Jackfield has
+/// found that the pod is running, the journal records the failure, and the pod gets an event.
 pub fn change(context: &Context<'_>) -> Result<Changed, Failure> {
     capabilities::require()?;
     let key = context.key()?;
@@ -208,8 +207,8 @@ fn change_locked(
 /// Records that the attachments agree with the annotation, whose digest is `networks`.
 ///
 /// A change records an empty digest when it begins, and replaces the empty digest after publishing
-/// the status. So if the record has the empty digest, an earlier change may not have published the
-/// status. `agree` then publishes the status first.
+/// the status. So if the record has the empty digest, an earlier change possibly did not publish
+/// the status. `agree` then publishes the status first.
 fn agree(
     context: &Context<'_>,
     mut sandbox: Sandbox,

@@ -225,8 +225,8 @@ pub(super) fn recorded_netns(header: &Header, path: &Path) -> Result<Option<PodN
     }
 }
 
-/// Detaches `attachment` of `sandbox`. `attachment` has either the recorded or the current
-/// configuration of its network.
+/// Detaches `attachment` of `sandbox`. Usually, `attachment` is the recorded one. After a refused
+/// DEL, `recovery::stuck` passes an attachment with the network's current configuration.
 pub(super) fn detach_one(
     context: &Context<'_>,
     sandbox: &Sandbox,

@@ -35,8 +35,8 @@ pub enum Note {
          detaches as much as possible"
     )]
     DamagedRecord(#[source] SharedError),
-    /// Detaching a sandbox without a record failed. The DEL succeeds all the same, because there is
-    /// no sign that the sandbox was attached.
+    /// Jackfield could not detach a sandbox that has no record. The DEL succeeds all the same,
+    /// because there is no sign that the sandbox was attached.
     #[error("nothing is on record, and detaching without a record failed: {0}")]
     NotOnRecord(Failure),
     /// An entry of Multus' cache cannot be read.

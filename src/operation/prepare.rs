@@ -40,7 +40,8 @@ pub struct Prepared {
     pub ignored: Vec<PlanError>,
     /// All reasons why the ADD would fail.
     pub problems: Vec<PlanError>,
-    /// False if the first problem concerns a definition that does not exist or cannot be used.
+    /// False if the first problem concerns a definition that does not exist or is not usable. The
+    /// metrics then omit the network's name.
     pub is_first_known: bool,
 }
 
@@ -116,7 +117,8 @@ pub(super) fn change(context: &Context<'_>, header: &Header) -> Result<Change, F
     let answer = inquiry::ask(context, question.as_ref(), context.deadline)?;
     inquiry.check_identity(&answer)?;
     let facts = PodFacts::of(context, inquiry, answer);
-    // Kubelet allocated the devices before the pod ran, so there is nothing to wait for.
+    // Kubelet allocated the devices before the pod ran. Without a question, `allocation` does not
+    // wait for kubelet.
     let allocation = facts.allocation(context, None);
     let since = clock::now();
     let difference = facts.difference(context, header, &allocation);

@@ -71,7 +71,8 @@ impl Stopwatch {
         self.network(network, true, done);
     }
 
-    /// Records whether `network` exists, and whether the verb succeeded for it.
+    /// Records whether the verb succeeded for `network`. `is_known` is false if the network's
+    /// definition does not exist or cannot be used.
     pub fn network(&self, network: &str, is_known: bool, done: bool) {
         self.figures.borrow_mut().networks.push(NetworkFigure {
             network: network.to_owned(),

@@ -65,8 +65,8 @@ impl Planner<'_> {
     }
 
     /// Passes one request to the plugins that declare its capability. If no plugin declares the
-    /// capability, the request is an error. There are three exceptions for addresses (`ips` and
-    /// `mac`):
+    /// capability, the request is an error. In three cases, addresses (`ips` and `mac`) follow
+    /// other rules:
     ///
     /// - With `npwgVersion: 1.0`, addresses go into `args.cni` and CNI_ARGS, and nowhere else.
     /// - With `undeclared: args`, addresses go into CNI_ARGS, and also to plugins that declare the

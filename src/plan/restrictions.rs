@@ -144,8 +144,7 @@ fn check_type(
     }
 }
 
-/// Checks whether `namespaceIsolation` lets a pod of `namespace` name this definition in an
-/// annotation.
+/// Checks whether `namespaceIsolation` lets the pods of `namespace` select the definition `object`.
 ///
 /// # Errors
 /// [`Restriction`], with the CNI code 108.

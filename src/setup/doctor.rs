@@ -8,9 +8,9 @@
 //! ```
 //!
 //! A finding of one check does not prevent the other checks, with two exceptions:
-//! - If the configuration is missing or invalid, `doctor` skips `programs`. The later checks then
-//!   use paths from the installer's copy of the configuration, paths from the invalid
-//!   configuration, or the default paths.
+//! - If the configuration is missing or invalid, `doctor` skips `programs`. All other checks after
+//!   `installation` then use paths from the installer's copy of the configuration, paths from the
+//!   invalid configuration, or the default paths.
 //! - If none of these paths are usable, or if `with_host` fails, `doctor` skips all checks after
 //!   `installation`.
 

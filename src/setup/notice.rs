@@ -69,7 +69,7 @@ pub enum Notice {
         /// The types of the appended plugins.
         followers: Vec<String>,
     },
-    /// The cluster network renamed its file. The installer writes the new name into the key
+    /// The cluster network's file was renamed. The installer writes the new name into the key
     /// `clusterNetwork` of Jackfield's configuration.
     #[error("{0}")]
     Follows(Drift),
@@ -123,7 +123,7 @@ pub enum Notice {
         file: PathBuf,
         /// The runtime's directory.
         conf_dir: PathBuf,
-        /// The directory to which the cluster network writes.
+        /// The directory with the cluster network's configuration.
         cluster_conf_dir: PathBuf,
     },
     /// Uninstall leaves the binary in place, because another program put it there.

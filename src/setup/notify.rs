@@ -135,9 +135,9 @@ impl Notify {
 }
 
 /// Blocks SIGTERM and SIGINT in this thread, and returns both signals. A [`Notify`] then reads a
-/// signal even if the signal arrived before the `Notify` was created. Without the block, a signal
-/// would kill an ordinary process, and the first process of a container would not notice the
-/// signal.
+/// signal even if the signal arrived before the `Notify` was created. Without the block, the
+/// kernel would kill this process, or discard the signal if this process is the first of its
+/// container.
 ///
 /// # Errors
 /// [`SetupError::Watch`] when the signals cannot be blocked. The error names `dir`, which the

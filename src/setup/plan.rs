@@ -148,8 +148,8 @@ pub(super) fn plan(
     let wanted = wanted(template, taken_over, directories);
     let follows = wanted.is_none() && manifest.is_some_and(|manifest| manifest.follows);
     let base = match (wanted, existing) {
-        // Keep the plugins that other programs appended to the existing configuration. In a
-        // takeover, `wanted` already has the plugins that come after Multus in Multus' list.
+        // Keep the plugins that other programs appended to the existing configuration. A takeover
+        // ignores them, because `wanted` has the plugins that come after Multus in Multus' list.
         (Some(wanted), Some(existing)) if directories.takes_over.is_none() => {
             wanted.followed_as(existing)
         }
@@ -233,9 +233,9 @@ fn gives_way(file: &ConfFile, takes_over: bool) -> bool {
     }
 }
 
-/// Returns a file name for Jackfield's configuration. The name sorts before every file that the
-/// configuration does not supersede. A file that configures a network stays even if its name is in
-/// `NAMES`, because the node needs the network.
+/// Returns a file name for Jackfield's configuration. The name sorts before all files that the
+/// configuration does not supersede. These include the file of a network, even if that file has a
+/// name in `NAMES`.
 fn first_name(runtime: &Directory, takes_over: bool) -> Result<String, SetupError> {
     let mut files = runtime.files.iter();
     let Some(first) = files.find(|file| !gives_way(file, takes_over)) else {

@@ -25,8 +25,8 @@ pub enum ConfFileProblem {
     /// The object is not a network configuration.
     #[error(transparent)]
     Network(#[from] NetworkConfigError),
-    /// The file lists Jackfield, but not as the first plugin. If this file were the cluster
-    /// network, Jackfield would call itself.
+    /// Jackfield comes after another plugin in the list, so the list is not Jackfield's own
+    /// configuration. With this list as the cluster network, Jackfield would call itself.
     #[error("its list of plugins contains {NAME}, so {NAME} would call itself")]
     WithinChain,
     /// The network has no name.

@@ -64,9 +64,9 @@ pub struct Takeover {
 /// Reads the Multus configuration that the runtime uses, and converts it to Jackfield's keys.
 ///
 /// `template` has the administrator's keys (the file of `install --conf`). The installer later
-/// overrides the converted keys with these keys. If the resulting configuration has a
-/// `kubeconfig`, `read` adds [`TakeoverRemark::KubeconfigOfMultus`] to the remarks. `read` uses
-/// `template` for nothing else.
+/// overrides the returned configuration with these keys. `read` uses them only to check whether the
+/// overridden configuration has a `kubeconfig`. If so, `read` adds the remark
+/// [`TakeoverRemark::KubeconfigOfMultus`].
 ///
 /// # Errors
 /// [`SetupError::NoMultus`], [`SetupError::MultusNotFirst`], [`SetupError::MultusFile`],

@@ -44,7 +44,8 @@ pub struct VdpaFacts {
     pub parent_device: String,
     /// The driver: `vhost` if a program uses the device, `virtio` if this kernel uses the device.
     pub driver: Option<VdpaDriver>,
-    /// The path at which the device is opened.
+    /// The path of the device: its character device for `vhost`, its directory in sysfs for
+    /// `virtio`.
     pub path: Option<String>,
 }
 

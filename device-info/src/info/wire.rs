@@ -79,7 +79,8 @@ impl WireDeviceInfo {
     /// Returns whether this information describes the device with the identifier `id`. If `id` is a
     /// PCI address, compares PCI addresses; otherwise compares `id` with the name of the vDPA
     /// device. Returns `None` if this information lacks the value to compare. Also returns `None`
-    /// if the vDPA device has a different name, because a device plugin may choose any identifier.
+    /// if the name of the vDPA device differs from `id`. The information may still describe the
+    /// device, because a device plugin may choose an identifier that is not the name.
     #[must_use]
     pub fn describes(&self, id: &str) -> Option<bool> {
         let is_vdpa = self.kind.as_deref() == Some("vdpa");
@@ -92,7 +93,6 @@ impl WireDeviceInfo {
         };
         match id.parse::<PciAddress>() {
             Ok(id) => Some(address?.parse::<PciAddress>().ok()? == id),
-            // An `id` that differs from the name may be an identifier that a device plugin chose.
             Err(_) => (parent? == id).then_some(true),
         }
     }

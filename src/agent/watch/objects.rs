@@ -10,7 +10,7 @@ use crate::cluster::api::{ApiError, ApiServer};
 use crate::npwg::ObjectRef;
 
 /// Parses an object into the form that the cache keeps. Returns `None` for an object that the cache
-/// does not keep. For an object from a list, the change is [`Change::Added`]. If the change is
+/// does not keep. The [`Change`] of an object from a list is [`Change::Added`]. For
 /// [`Change::Deleted`], the caller ignores the returned value.
 type Keep<'a, T> = dyn Fn(&ObjectRef, &str, Change) -> serde_json::Result<Option<T>> + 'a;
 

@@ -63,7 +63,8 @@ pub(super) fn open(path: &Path, purpose: Purpose) -> Result<UnixStream, AgentPro
         // The timeout also limits connecting, which waits while the agent's queue is full.
         Purpose::Asking(until) => stream.set_write_timeout(Some(left(until)?))?,
         // Shut down reading before connecting, so that the agent cannot send descriptors. The
-        // kernel would close them at the end of this process, and that may take long.
+        // kernel closes unread descriptors when this process ends, and closing a deleted file may
+        // take long.
         Purpose::Telling => stream.shutdown(Shutdown::Read)?,
     }
     let itself = format!("/proc/self/fd/{}", named.as_raw_fd());
@@ -123,8 +124,8 @@ impl Read for ByDeadline<'_> {
         let mut descriptors = 0;
         for message in control.drain() {
             if let RecvAncillaryMessage::ScmRights(sent) = message {
-                // Leave the descriptors open until this process ends. An earlier close may block,
-                // for example the close of a socket with SO_LINGER.
+                // Leave the descriptors open until this process ends. Closing a socket with
+                // SO_LINGER may block now, but does not block at the end of the process.
                 descriptors += sent.map(IntoRawFd::into_raw_fd).count();
             }
         }

@@ -48,9 +48,8 @@ fn only(mut letters: impl Iterator<Item = char>) -> Option<char> {
 /// Parsers disagree about such a text. Go merges the values of a repeated key, and ignores `null`.
 /// Other parsers take the first or the last value.
 ///
-/// `names` is the path of the one object in which case matters: there, `Name` and `name` are two
-/// keys. The annotations of a pod are such an object. If `names` is empty, case matters in no
-/// object.
+/// `names` is the path of the one object whose keys are case-sensitive. The annotations of a pod
+/// are such an object. If `names` is empty, no object has case-sensitive keys.
 ///
 /// # Errors
 ///

@@ -65,8 +65,8 @@ pub(super) fn carry_out(
             })
         }
     };
-    // If a network could not be detached or a device could not be restored, the journal keeps the
-    // record of the unfinished change. A DEL or the next change then completes the cleanup.
+    // If nothing is left to clean up, remove the change from the record. Otherwise the record keeps
+    // the change for a DEL or the next change.
     let is_settled = !is_owed && (outcome.is_ok() || sandbox.unfinished().is_empty());
     if outcome.is_err() {
         // Mark all new attachments as detached, so that the network-status lists none of them, even

@@ -19,8 +19,8 @@ pub(in crate::operation) fn begin(context: &Context<'_>, answer: &Answer) {
     let listed = answer.wants_sandboxes.then(|| list(context)).flatten();
     let differing = &listed.as_ref().unwrap_or(answer).differing;
     let mut differing: Vec<_> = differing.iter().collect();
-    // Use a random order, so that pods whose annotations change all the time do not always come
-    // first.
+    // The agent names the sandboxes in the same order each time. Shuffle them. Otherwise pods whose
+    // annotations change all the time could take all `MOST` processes of every STATUS.
     fastrand::shuffle(&mut differing);
     let due = differing.into_iter().filter_map(|sandbox| {
         let key = Key {

@@ -13,7 +13,8 @@ pub(super) struct Conditions {
     /// operation of a process, for example on the disk or on a lock. If the process does not
     /// continue, the scheduler draws the next process at random.
     pub(super) steadiness: u32,
-    /// The virtual time that one step takes. The longer a step takes, the more calls overlap.
+    /// The virtual time that one step takes. With longer steps, calls last longer, and more of them
+    /// overlap.
     pub(super) step: Duration,
     /// The chance, in percent, that a GC follows a STATUS.
     pub(super) collections: u32,

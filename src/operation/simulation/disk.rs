@@ -73,8 +73,9 @@ fn released<'p>(process: &Process, operation: &Operation<'p>) -> Option<&'p str>
 }
 
 impl Process {
-    /// Notes when this process takes its first lock. If this process may be killed, also keeps the
-    /// lock files open, because delegates inherit the locks and may outlive the process.
+    /// Checks whether a write shows that this process has taken a lock. Records the time of the
+    /// first lock. If this process may be killed, also keeps the lock files open, because delegates
+    /// inherit the locks and may outlive the process.
     fn inherit(&self, file: &File, bytes: &[u8]) {
         // A process that has taken a lock writes its ID into the lock file.
         let is_claim = !bytes.is_empty() && bytes.iter().all(u8::is_ascii_digit);

@@ -110,8 +110,8 @@ impl History {
                 0 | 1 => (last.clone(), &versions[..0]),
                 _ => (versions[earlier].clone(), &versions[earlier..]),
             };
-            // Whether the current file was created after `version`. That is so if `version`, or a
-            // version after it, is `Absent`. The power loss then destroys the current file.
+            // Whether the file was missing in `version` or later. The current file was then created
+            // after `version`, and the power loss destroys it.
             let is_of_earlier = last != Version::Absent && later.contains(&Version::Absent);
             if let Version::Bytes(bytes) = &mut version
                 && choice % 2 == 1

@@ -41,8 +41,8 @@ struct State {
     /// all other tasks, so that their processes end at once.
     dying: Vec<TaskId>,
     alive: usize,
-    /// The chance, in percent, that the scheduler lets the running task continue after a step.
-    /// Otherwise it draws the next task from the ready tasks and the running task.
+    /// The chance, in percent, that the running task simply continues after a step. Otherwise the
+    /// scheduler draws the next task at random, and may draw the running task again.
     steadiness: u32,
     /// The virtual time that one step takes.
     step: Duration,

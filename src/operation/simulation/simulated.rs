@@ -15,8 +15,8 @@ use super::world::World;
 const BEGINNING: Duration = Duration::from_secs(1_750_000_000);
 
 thread_local! {
-    /// The monotonic time at which each run of this thread begins. The value has no influence on
-    /// the simulation, because Jackfield only compares such times with each other.
+    /// The monotonic time at which every simulation on this thread begins. The value has no
+    /// influence on a simulation, because Jackfield only compares such times with each other.
     static ORIGIN: Cell<Option<Instant>> = const { Cell::new(None) };
 }
 

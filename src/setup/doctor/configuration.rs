@@ -11,8 +11,8 @@ use crate::setup::conf::{OurConf, put};
 use crate::setup::directory::{Directory, NAMES};
 use crate::setup::manifest::Manifest;
 
-/// Keys whose values are paths. The other checks can use these paths even if a different key is
-/// invalid.
+/// Keys whose values are paths that other checks use. The checks use these paths even if a
+/// different key is invalid.
 const PATH_KEYS: [&str; 10] = [
     "agentSocket",
     "manifestDir",
@@ -40,7 +40,7 @@ pub(super) struct UsableConfiguration {
 /// Reads the configuration. If the configuration is missing or invalid, reports the problem and
 /// returns a request that has only paths. These paths come from the first of the following sources
 /// that gives a valid request:
-/// 1. `conf.json` beside the manifest, which is a copy of the installed configuration.
+/// 1. The copy of the installed configuration, `conf.json` beside the manifest.
 /// 2. The invalid configuration, if it can be parsed.
 /// 3. The default paths.
 pub(super) fn read(options: &Options, mut findings: Findings<'_>) -> Option<UsableConfiguration> {

@@ -51,8 +51,8 @@ pub(super) fn look(options: &Options, mut findings: Findings<'_>) {
 }
 
 /// Checks whether Jackfield's configuration is the first in the runtime's directory, whether the
-/// installer would write the same configuration, and whether there is a cluster network. Also
-/// reports an unfinished uninstall, and a configuration of Multus that the runtime does not use.
+/// installer would change this configuration, and whether there is a cluster network. Also reports
+/// an unfinished uninstall, and a configuration of Multus that the runtime does not use.
 fn directories(
     options: &Options,
     paths: &HostPaths,

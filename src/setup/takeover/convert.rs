@@ -164,8 +164,10 @@ fn named(ours: &RawObject) -> Option<String> {
 
 /// Removes `clusterNetwork` if it names the first network of the runtime's directory. The installer
 /// then sets the key to the first network of that directory, and updates the key when another
-/// network becomes the first. Keeps the key if the cluster network's file is in a different
-/// directory than the runtime's ([`HostPaths::is_apart`]).
+/// network becomes the first.
+///
+/// If the cluster network has a separate directory ([`HostPaths::is_apart`]), keeps the key. The
+/// installer would set a missing key to the first network of the separate directory.
 fn follow(ours: &mut RawObject, runtime: &Directory, paths: &HostPaths) {
     let named = named(ours);
     let Ok((first, _)) = runtime.cluster_network() else {

@@ -83,7 +83,8 @@ pub(super) fn groups<'a>(inventory: &Inventory, usage: &'a Usage) -> Vec<Group<'
     groups
 }
 
-/// Counts the devices, as in `PFs: 2, VFs: 64, in pods: 12`.
+/// Counts the devices, as in `PFs: 2, VFs: 64, in pods: 12`. An orphan is a VF that has lost its
+/// interface and belongs to no pod.
 pub(super) fn summary(inventory: &Inventory, usage: &Usage) -> String {
     let pfs = &inventory.physical_functions;
     let counted = [
