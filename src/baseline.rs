@@ -183,10 +183,10 @@ impl DeviceState {
         generations.is_some_and(|(before, now)| before != now)
     }
 
-    /// If `setting` sets the node GUID or the port GUID to zero, returns a replacement for drivers
-    /// that refuse zero. The replacement contains the port GUID of the device's interface instead
-    /// of zero. Returns [`None`] for any other setting. Also returns [`None`] if the interface has
-    /// no port GUID or the port GUID is zero.
+    /// If `setting` sets the node GUID or the port GUID to zero, returns the same setting with the
+    /// port GUID of the device's interface. The caller uses this setting if the driver refuses
+    /// zero. Returns [`None`] for any other setting. Also returns [`None`] if the interface has no
+    /// port GUID or the port GUID is zero.
     #[must_use]
     pub fn own_guid(&self, setting: VfSetting) -> Option<VfSetting> {
         let own = port_guid(&self.netdev.as_ref()?.address);

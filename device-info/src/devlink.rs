@@ -139,8 +139,8 @@ impl Devlink {
         }
     }
 
-    /// Returns a device's switch for [`Facts::read`](crate::Facts::read). Returns `None` if devlink
-    /// reports no switch mode for the device or does not answer.
+    /// Returns the switch of a device. Returns `None` if devlink reports no switch mode for the
+    /// device or does not answer.
     pub fn switch(&mut self, device: &DevlinkHandle) -> Option<Switch> {
         Switch::read(self, device)
             .ok()

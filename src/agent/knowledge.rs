@@ -73,7 +73,7 @@ pub(super) struct Knowledge {
 
 impl Knowledge {
     /// Creates the agent's look-ups. They use `connection` for objects that `cache` does not have.
-    /// Only the watches and the publisher wait for the end of `start`. Look-ups do not wait.
+    /// `start` delays the watches and the publisher, but not the look-ups.
     pub(super) fn new(
         node: String,
         cache: Rc<Cache>,

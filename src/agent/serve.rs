@@ -41,7 +41,7 @@ const PATIENCE: Duration = Duration::from_secs(600);
 /// Without the pause, the agent could take the processor from the plugin while the runtime waits
 /// for the end of the plugin.
 const LAST_STEPS: Duration = Duration::from_millis(2);
-/// After an absence of at least this many seconds, the agent creates an event. The first call that
+/// If the agent was absent for at least this many seconds, it creates an event. The first call that
 /// the agent answers after an absence reports how long the absence lasted. An upgrade of the agent
 /// takes less time, so it causes no event.
 const LONG_SILENCE: u64 = 60;

@@ -20,8 +20,8 @@ pub struct Wish<'a> {
 /// Wishes that name a device get their devices first. A wish gets the named device if the pod has
 /// that device and no earlier wish got that device. If the wish also names a resource, the device
 /// must belong to that resource. Each wish that names only a resource then gets the next free
-/// device of that resource. If the resource counts something other than devices
-/// ([`Supply::NoDevices`]), the wish gets no device.
+/// device of that resource. If the resource stands for something other than devices, such as
+/// licences ([`Supply::NoDevices`]), the wish gets no device.
 pub fn assign(
     allocation: &Allocation,
     wishes: &[Wish<'_>],

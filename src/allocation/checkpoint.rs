@@ -45,9 +45,9 @@ struct File {
     data: Data,
 }
 
-/// Jackfield accepts a file if `PodDeviceEntries` or `RegisteredDevices` has a value other than
-/// `null`. Jackfield also accepts a file in which both keys are `null`, because kubelet writes such
-/// a file if no device plugin has ever registered.
+/// Jackfield refuses a file if one of these two keys is missing and the other key is missing or
+/// `null`. Jackfield accepts `null` for both keys, because kubelet writes both as `null` if no
+/// device plugin has ever registered.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Data {

@@ -169,8 +169,9 @@ impl<'a> Evidence<'a> {
     }
 
     /// Returns a remark if pod-resources names a device of `resource` that the checkpoint does not
-    /// list for this pod. The answer of pod-resources may then be about another pod. Returns `None`
-    /// if the checkpoint lists no device of `resource` for this pod.
+    /// list for this pod. The answer of pod-resources may then be about another pod. If the
+    /// checkpoint lists no device of `resource` for this pod, there is nothing to compare, and the
+    /// result is `None`.
     pub(super) fn remark(&self, resource: &str) -> Option<AllocationRemark> {
         let own = self.own.get(resource)?.iter();
         let own: HashSet<Cow<'_, str>> = own.map(|id| canonical(id)).collect();

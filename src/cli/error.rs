@@ -26,7 +26,7 @@ pub(super) enum CommandError {
     /// The file that `--conf` names is not a JSON object.
     #[error("{file}: {1}; correct it", file = .0.display())]
     ConfJson(PathBuf, #[source] JsonError),
-    /// The file that `--conf` names configures a plugin other than Jackfield.
+    /// The file of `--conf` is the configuration of a plugin other than Jackfield.
     #[error(
         "--conf {}: the file configures another plugin; name a file with keys of jackfield's configuration",
         .0.display()

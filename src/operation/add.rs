@@ -161,9 +161,8 @@ fn tell_problems(context: &Context<'_>, prepared: &Prepared) {
 fn settle_earlier(context: &Context<'_>, key: &Key) -> Result<(), Failure> {
     let sandbox = match context.host.journal.find(key)? {
         Lookup::Found(sandbox) => sandbox,
-        // The first line of the record is incomplete, for one of the causes that `Lookup::CutOff`
-        // names. The pod has no attachment: a power loss ended every network namespace, or the
-        // killed process had started no delegate.
+        // The pod has no attachment: either a power loss ended every network namespace, or a
+        // process of an older release was killed before it started a delegate.
         Lookup::CutOff => return Ok(context.host.journal.forget(key)?),
         Lookup::Absent => return Ok(()),
         Lookup::Damaged(aside) => return Ok(aside.map(drop)?),

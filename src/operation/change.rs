@@ -77,7 +77,7 @@ pub fn request(header: &Header, cni_path: &str, conf: RawObject) -> Result<Reque
 /// # Errors
 /// - If the container's lock cannot be taken, or if the record or the network namespace of the
 ///   sandbox cannot be read.
-/// - If the node configuration forbids changes in the pod's namespace.
+/// - If the node configuration forbids changes in the pod's Kubernetes namespace.
 /// - If no plan can be made, or if the plan has problems.
 pub fn foresee(context: &Context<'_>) -> Result<Changed, Failure> {
     let key = context.key()?;
@@ -157,8 +157,8 @@ fn running(context: &Context<'_>, key: &Key) -> Result<Option<Sandbox>, Failure>
 /// Compares the sandbox with the annotation of its pod.
 ///
 /// # Errors
-/// If the node configuration forbids changes in the pod's namespace, or if no plan can be made, for
-/// example because the cluster does not answer.
+/// - If the node configuration forbids changes in the pod's Kubernetes namespace.
+/// - If no plan can be made, for example because the cluster does not answer.
 fn prepare(context: &Context<'_>, sandbox: &Sandbox) -> Result<Change, Failure> {
     let config = &context.request.config;
     let namespace = sandbox.header.pod.as_ref().map(|pod| &pod.namespace);

@@ -187,9 +187,8 @@ pub(super) fn attempt(
 ///
 /// For a DEL from the runtime, tries `CNI_NETNS` first, then the recorded path. The runtime may
 /// omit `CNI_NETNS` even while the pod exists (CNI 1.1.0 §2 DEL). For every other detachment, tries
-/// only the recorded path. Returns the first path that leads to the recorded namespace, because a
-/// path may now lead to another pod's namespace. Returns `None` if no path leads to the recorded
-/// namespace.
+/// only the recorded path. A path may now lead to another pod's namespace. Returns the first path
+/// that leads to the recorded namespace, or `None` if no path does.
 ///
 /// If the record lacks the namespace's identity, this function cannot check the paths. A DEL from
 /// the runtime then gets its `CNI_NETNS`, and every other detachment gets `None`.

@@ -117,8 +117,8 @@ pub(super) fn change(context: &Context<'_>, header: &Header) -> Result<Change, F
     let answer = inquiry::ask(context, question.as_ref(), context.deadline)?;
     inquiry.check_identity(&answer)?;
     let facts = PodFacts::of(context, inquiry, answer);
-    // Kubelet allocated the devices before the pod ran. Without a question, `allocation` does not
-    // wait for kubelet.
+    // Pass no question, so that `PodFacts::allocation` does not wait for kubelet. Kubelet allocated
+    // the devices before the pod ran.
     let allocation = facts.allocation(context, None);
     let since = clock::now();
     let difference = facts.difference(context, header, &allocation);

@@ -52,7 +52,8 @@ impl Planner<'_> {
 /// - Passes the capability arguments `deviceID` (the device) and `CNIDeviceInfoFile` (the path of
 ///   the device-info file), each to the plugins that declare the capability.
 ///
-/// Without a device, passes only `CNIDeviceInfoFile`.
+/// An attachment without a device gets only `CNIDeviceInfoFile`, so that its plugins can write the
+/// device-info file.
 fn pass_device(
     inputs: &Inputs<'_>,
     attachment: &mut Attachment,

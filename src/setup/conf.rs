@@ -195,7 +195,8 @@ impl OurConf {
     }
 }
 
-/// Removes the key in any letter case, and adds it with this value at the end.
+/// Removes `key` in every spelling, regardless of letter case. Then adds `key` with `value` as the
+/// last key of the object.
 pub(super) fn put<T: Serialize>(object: &mut RawObject, key: &str, value: &T) {
     if let Ok(value) = to_raw_value(value) {
         object.remove(key);
@@ -210,8 +211,7 @@ pub(super) fn put_missing<T: Serialize>(object: &mut RawObject, key: &str, value
     }
 }
 
-/// Removes the key in any letter case, and adds it with this value at the end. With `null`, only
-/// removes the key.
+/// Like [`put`]. If `value` is `null`, removes the key and adds nothing.
 fn replace(object: &mut RawObject, key: &str, value: &RawValue) {
     object.remove(key);
     if value.get() != "null" {

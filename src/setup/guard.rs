@@ -136,9 +136,9 @@ fn look(
         Err(error) => return Err(error),
     };
     if !is_there {
-        // Another program removed the manifest. The manifest's folder may still contain copies of
-        // the node's files. `Manifest::read` would have failed if the folder had the only copy of a
-        // file. So the new manifest need not list any copy.
+        // Another program removed the manifest. The new manifest need not list any file to restore:
+        // `Manifest::read` has checked that each copy in the manifest's folder is also in the
+        // runtime's or the plugins' directory.
         //
         // An uninstall cannot have removed the manifest, because an uninstall needs the lock that
         // this process holds.

@@ -153,8 +153,8 @@ impl Manifest {
     /// a symlink, or, in a container, a different mount.
     fn as_called_in(&mut self, paths: &HostPaths) {
         let dir = |path: &Path| path.parent().unwrap_or(Path::new("/")).to_owned();
-        // The manifest is below the directory of the configuration. This process found the manifest
-        // below `paths.conf_dir`, so `paths.conf_dir` is that directory.
+        // The installer wrote the manifest below the directory of `self.conf`. This process found
+        // the manifest below `paths.conf_dir`. So the two paths lead to one directory.
         let mut names = vec![(dir(&self.conf), paths.conf_dir.clone())];
         let bin_dir = dir(&self.binary);
         if paths.is_host() {

@@ -1,4 +1,4 @@
-//! Reads sysfs attributes. One `read` call reads the content of an attribute, up to a size limit.
+//! Reads sysfs attributes. Refuses an attribute larger than [`MAX_ATTRIBUTE`].
 
 use std::fs::File;
 use std::io::{self, Read};

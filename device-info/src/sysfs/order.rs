@@ -4,8 +4,7 @@ use std::cmp::Ordering;
 
 /// Orders names, and compares the numbers in them as numbers: `virtfn2` before `virtfn10`.
 ///
-/// The kernel numbers objects without leading zeros, so `str::cmp` would put `virtfn10` before
-/// `virtfn2`.
+/// `str::cmp` would put `virtfn10` before `virtfn2`, because the kernel writes no leading zeros.
 #[must_use]
 pub fn natural_order(left: &str, right: &str) -> Ordering {
     let (mut left_rest, mut right_rest) = (left, right);

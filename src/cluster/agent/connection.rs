@@ -62,9 +62,8 @@ pub(super) fn open(path: &Path, purpose: Purpose) -> Result<UnixStream, AgentPro
     match purpose {
         // The timeout also limits connecting, which waits while the agent's queue is full.
         Purpose::Asking(until) => stream.set_write_timeout(Some(left(until)?))?,
-        // Shut down reading before connecting, so that the agent cannot send descriptors. The
-        // kernel closes unread descriptors when this process ends, and closing a deleted file may
-        // take long.
+        // Shut down reading before connecting, so that the agent cannot send descriptors. A
+        // compromised agent could delay the end of this process with descriptors of deleted files.
         Purpose::Telling => stream.shutdown(Shutdown::Read)?,
     }
     let itself = format!("/proc/self/fd/{}", named.as_raw_fd());

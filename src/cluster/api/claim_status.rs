@@ -137,7 +137,7 @@ pub async fn publish_claims(
             Err(error) if error.code() == Some(404) || error.is_not_served() => {}
             // 409: another manager owns a field, or the claim was created again. 422: the claim
             // changed after the agent read it. Do not retry. The other manager keeps its field. A
-            // new or changed claim is probably no longer this pod's.
+            // claim that was created again or changed probably does not belong to this pod.
             Err(error) if matches!(error.code(), Some(409 | 422)) => {
                 let pod = pod.to_string();
                 warn!(pod, phase = "publish", "the claim stays as it is: {error}");

@@ -45,8 +45,8 @@ fn only(mut letters: impl Iterator<Item = char>) -> Option<char> {
 
 /// Refuses a text in which any object has the same key twice, ignoring case.
 ///
-/// Parsers disagree about such a text. Go merges the values of a repeated key, and ignores `null`.
-/// Other parsers take the first or the last value.
+/// Parsers disagree about such a text. Go merges the values of a repeated key, except `null`
+/// values. Other parsers take the first or the last value.
 ///
 /// `names` is the path of the one object whose keys are case-sensitive. The annotations of a pod
 /// are such an object. If `names` is empty, no object has case-sensitive keys.

@@ -12,8 +12,7 @@
 //! ```
 //!
 //! If the cache lists no attachments, the result of the cluster network is the runtime's
-//! `prevResult`. Of the other networks that an ADD would attach now, the reconstructed sandbox then
-//! contains:
+//! `prevResult`. This table selects from the other networks that an ADD would attach now:
 //!
 //! ```text
 //! the record was destroyed or damaged               ▶ all
@@ -38,10 +37,10 @@ use crate::operation::{Context, Failure, Note, networks};
 use crate::plan::Attachment;
 
 /// A placeholder in `netns_id` for the identity of the sandbox's network namespace. No namespace
-/// has this identity. A reconstructed sandbox gets the placeholder if the runtime passes the
-/// network namespace of another recorded container. A DEL uses a namespace only if `netns_id` is
-/// the identity of that namespace. So the DEL of the reconstructed sandbox leaves the other
-/// container's namespace alone.
+/// has this identity. A reconstructed sandbox gets the placeholder if the runtime passes a network
+/// namespace that the journal records for another container. A DEL uses a namespace only if
+/// `netns_id` is the identity of that namespace. So the DEL of the reconstructed sandbox leaves the
+/// other container's namespace alone.
 const NO_NETNS: &str = "none";
 
 /// The time limit for asking the cluster which networks the pod selects. After that time, the call

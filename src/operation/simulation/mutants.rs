@@ -94,8 +94,8 @@ impl Mutant {
                 at_once: 30,
                 ..quiet
             },
-            // A reservation is a symlink, and the kernel creates a symlink atomically. So the turn,
-            // the lock for making reservations, matters only if two calls replace the same stale
+            // A reservation is a symlink, and the kernel creates a symlink atomically. So the lock
+            // for making reservations matters only if two calls replace the same stale
             // reservation. A reservation becomes stale if the disk fails to remove its symlink.
             Mutant::FreeTurn => Conditions {
                 pods: 200,

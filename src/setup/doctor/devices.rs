@@ -20,8 +20,9 @@ const RDMA: &str = "rdma";
 /// The file of the kernel's RDMA mode. The mode decides whether network namespaces share RDMA
 /// devices.
 const RDMA_MODE: &str = "module/ib_core/parameters/netns_mode";
-/// A namespace, a pod and a resource for a test request to kubelet. The pod does not exist, so that
-/// [`kubelet::ask`] also asks which resources have devices on this node.
+/// A namespace, a pod and a resource for a test request to kubelet. The pod does not exist, so it
+/// has no device of the resource. [`kubelet::ask`] therefore also asks which resources have devices
+/// on this node.
 const NO_POD: (&str, &str, &str) = ("jackfield", "doctor", "jackfield.io/none");
 
 /// Checks devices. Checks kubelet's socket only if a network may use devices, and the RDMA mode

@@ -12,9 +12,9 @@ use crate::plan::{AttachPoint, Attachment, Segment};
 const ROUTES: &str = "/proc/self/net/route";
 
 impl Hardware<'_> {
-    /// Returns the segment of `attachment`. It depends on the [`AttachPoint`], which is what the plugins
-    /// connect the pod to: a bridge, interface or device of the node, or an interface of an earlier
-    /// attachment in the pod. So `earlier` contains the preceding attachments of the same pod.
+    /// Returns the segment of `attachment`, which depends on the attachment's [`AttachPoint`]. The
+    /// attach point may be an interface of an earlier attachment. `earlier` contains the preceding
+    /// attachments of the same pod.
     ///
     /// A VF shares one wire with the interface of its physical function, so both join the same
     /// segment. A macvlan on that interface joins the same segment too.

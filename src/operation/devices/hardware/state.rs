@@ -126,8 +126,8 @@ impl Hardware<'_> {
         }))
     }
 
-    /// Whether the device had an interface in `state` and now has none in the host's network
-    /// namespace, although it has the same driver.
+    /// Whether `state` names an interface of the device, but the device now has none in the host's
+    /// network namespace. False if the device's driver has changed since `state`.
     pub(in crate::operation) fn is_away(&self, state: &DeviceState) -> bool {
         let function = self.sysfs.pci_function(state.device);
         state.netdev.is_some()
