@@ -28,7 +28,7 @@ pub(super) fn of_pods(knowledge: &Knowledge) -> Census {
     let pods = cache.pods.entries();
     let mut broken = Vec::new();
     if pods.len() > MOST_PODS || cache.pods.is_cut() {
-        let problem = "the agent cannot keep all pods of this node, so its list lacks some of them";
+        let problem = "the agent cannot keep all pods of this node; the others are not examined";
         broken.push(problem.to_owned());
     }
     let pods = pods.into_iter().take(MOST_PODS);

@@ -89,7 +89,7 @@ pub(super) struct InstallArgs {
     /// Replace even a newer binary; this release may not be able to read the newer release's records
     #[arg(long)]
     allow_downgrade: bool,
-    /// Take over from Multus, and convert Multus' configuration for jackfield; needs --force if the ADD of a pod on this node would then fail
+    /// Take over from Multus, and convert Multus' configuration for jackfield; without --force, refuses (with --watch, waits) if the ADD of a pod on this node would then fail, or if that is unknown
     #[arg(long)]
     from_multus: bool,
     /// List the pods whose ADD would fail, and why; change nothing; exit with 1 if there are such pods

@@ -58,7 +58,8 @@ impl PluginConfig {
 
     /// The name of the IPAM binary that the plugin executes, if the configuration names one.
     ///
-    /// Jackfield does not execute this binary, but an ADD fails if the binary is missing.
+    /// Jackfield does not execute this binary. But the policy must allow its type, and an ADD fails
+    /// if the binary is missing.
     pub fn ipam_type(&self) -> Option<&PluginType> {
         self.ipam_type.as_ref()
     }

@@ -147,9 +147,11 @@ impl PodResources {
             let error = match tokio::time::timeout(time, call).await {
                 Ok(Ok(answer)) => return Ok(answer),
                 Ok(Err(error)) => error,
-                Err(_) => refusal
-                    .take()
-                    .unwrap_or(GrpcError::Late(WITHIN.as_millis())),
+                Err(_) => {
+                    // The connection may hang, so do not use it again.
+                    self.channel.borrow_mut().take();
+                    return Err(refusal.unwrap_or(GrpcError::Late(WITHIN.as_millis())));
+                }
             };
             if error.is_rate_limit() {
                 let pause = longest.mul_f64(fastrand::f64());
@@ -161,7 +163,7 @@ impl PodResources {
                 refusal = Some(error);
                 continue;
             }
-            if error.is_of_connection() || matches!(error, GrpcError::Late(_)) {
+            if error.is_of_connection() {
                 self.channel.borrow_mut().take();
             }
             if !(was_open && error.is_of_connection()) {

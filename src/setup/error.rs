@@ -286,8 +286,8 @@ impl Problem for SetupError {
                 "omit --from-multus, or give --conf-dir the directory that the runtime reads"
             }
             SetupError::MultusNotFirst { .. } => {
-                "rename or remove the first of these files to take over from Multus, or remove the \
-                 second and omit --from-multus; then run this again"
+                "to take over from Multus, rename the first of these files so that it sorts after \
+                 the second; otherwise remove the second and omit --from-multus; then run this again"
             }
             SetupError::MultusFile(_) | SetupError::MultusConf(..) => {
                 "correct it; Multus stays as it is"
@@ -312,13 +312,13 @@ impl Problem for SetupError {
             }
             SetupError::Manifest(..) => {
                 "restore the file from a backup; without a backup, move the files in \
-                 .jackfield/before/ back to their original paths, remove the folder .jackfield, \
-                 then run `install` again"
+                 .jackfield/before/ back to their original paths, restore their modes, remove the \
+                 folder .jackfield, then run `install` again"
             }
             SetupError::NoManifest { folder, .. } => &format!(
-                "rename each file NUMBER-NAME in .jackfield/before/ to NAME; if a renamed file is \
-                 {NAME}, move it to the directory of --bin-dir; move the other renamed files to \
-                 the directory of --conf-dir; remove {}; then run this again",
+                "move each file NUMBER-NAME in {0}/before back to NAME in the directory of \
+                 --conf-dir (a program: in that of --bin-dir), restore its mode, remove {0}, then \
+                 run `install` again",
                 folder.display()
             ),
             SetupError::ManifestGone(_) => "run `install` again; only then can you uninstall",

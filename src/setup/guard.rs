@@ -136,9 +136,9 @@ fn look(
         Err(error) => return Err(error),
     };
     if !is_there {
-        // Another program removed the manifest. The new manifest need not list any file to restore:
-        // `Manifest::read` has checked that each copy in the manifest's folder is also in the
-        // runtime's or the plugins' directory.
+        // Another program removed the manifest, usually with the copies of the replaced files.
+        // These files cannot be restored. If there are still copies, `Manifest::read` has checked
+        // that the originals are in place.
         //
         // An uninstall cannot have removed the manifest, because an uninstall needs the lock that
         // this process holds.

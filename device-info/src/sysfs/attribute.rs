@@ -164,7 +164,7 @@ pub(crate) enum Cause {
     #[error("there is no value")]
     Absent,
     #[error(
-        "is larger than {MAX_ATTRIBUTE} bytes, so it is not a sysfs attribute; check that sysfs is mounted there"
+        "is larger than {MAX_ATTRIBUTE} bytes, the most that device-info reads; check that sysfs is mounted there"
     )]
     Huge,
     #[error("is not text; check that sysfs is mounted there")]

@@ -103,10 +103,11 @@ pub(in crate::operation) enum DeviceProblem {
     )]
     LostInterface { device: String, driver: String },
     /// The interface of a device is in a network namespace other than the host's, although no
-    /// recorded pod has the device.
+    /// recorded pod has the device. The command does not contain the interface's name, because a
+    /// pod can give its interface a name that a shell would execute.
     #[error(
         "{0}: its interface {interface} is in network namespace {netns}, and no pod on record has \
-         the device; move the interface back with `nsenter --net={netns} ip link set {interface} \
+         the device; move the interface back with `nsenter --net={netns} ip link set INTERFACE \
          netns 1`, or end the process that keeps the namespace open",
         interface = .1.interface, netns = .1.netns.display()
     )]

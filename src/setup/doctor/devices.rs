@@ -80,9 +80,9 @@ fn unrestored(context: &Context<'_>, findings: &mut Findings<'_>) {
         let causes = device.causes.join(", ");
         let problem = format!("its state differs from the state before {pod} used it: {causes}");
         let remedy = format!(
-            "rebind the device: write its PCI address to /sys/bus/pci/drivers/{driver}/unbind, \
-             then to /sys/bus/pci/drivers/{driver}/bind; the next ADD with this device tries again \
-             to restore it",
+            "the next ADD with this device tries again to restore it; if `jackfield devices` shows \
+             no pod with the device, you can also rebind it: write its PCI address to \
+             /sys/bus/pci/drivers/{driver}/unbind, then to /sys/bus/pci/drivers/{driver}/bind",
             driver = device.before.driver.as_deref().unwrap_or("DRIVER")
         );
         findings.add(&device.before, problem, remedy);

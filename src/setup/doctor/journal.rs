@@ -16,7 +16,7 @@ use crate::setup::HostPaths;
 const NO_NETNS: &str = "/run/netns/gone";
 /// The remedy for a sandbox whose pod is unknown.
 const WITHOUT_POD: &str = "let the runtime remove the container, or run `jackfield gc` with one \
-                           --keep for each container that should stay";
+                           --keep for each sandbox that should stay";
 
 /// The remedy for a pod that differs from its record.
 const RECREATE: &str = "recreate the pod; `jackfield check` shows more details";
@@ -238,7 +238,7 @@ mod tests {
         assert_eq!(
             unless_the_runtime_does(None),
             "let the runtime remove the container, or run `jackfield gc` with one --keep for each \
-             container that should stay"
+             sandbox that should stay"
         );
     }
 }

@@ -410,7 +410,7 @@ fn two_that_are_first_none_at_all_or_a_broken_one() {
     setup.cluster_network("00-a.conflist", "first");
     setup.refuses(
         |setup| setup.take_over(&[]),
-        &["00-a.conflist comes before", MULTUS, "rename or remove"],
+        &["00-a.conflist comes before", MULTUS, "rename the first"],
     );
     let setup = Setup::new();
     setup.refuses(

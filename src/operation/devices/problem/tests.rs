@@ -192,7 +192,7 @@ fn each_problem_in_a_definition_has_its_own_message() {
             ),
             "device d: its interface eth7 is in network namespace /run/netns/n, and no pod on \
              record has the device; move the interface back with `nsenter --net=/run/netns/n ip \
-             link set eth7 netns 1`, or end the process that keeps the namespace open",
+             link set INTERFACE netns 1`, or end the process that keeps the namespace open",
         ),
         (
             DeviceProblem::SharedRdma {
