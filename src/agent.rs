@@ -10,9 +10,9 @@
 //! select. Of each pod, the agent caches only the fields that concern networks and devices. It asks
 //! kubelet for the devices of a pod. It has no Linux capabilities and runs no program.
 //!
-//! The plugin writes events and the statuses of pods and ResourceClaims to a directory. They are
-//! called owed writes until the agent has sent them to the API server. The agent creates files only
-//! in that directory and in the directory of its socket.
+//! The plugin stores statuses (of pods and of ResourceClaims) and events as files in a directory.
+//! These statuses and events are called owed writes until the agent has sent them to the API
+//! server. The agent creates files only in that directory and in the directory of its socket.
 //!
 //! The agent may end at any moment. An ADD that needs the agent then waits up to 10 s for the next
 //! agent. If the plugin has a kubeconfig, the ADD asks the API server instead.

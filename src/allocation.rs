@@ -49,7 +49,8 @@ use crate::cluster::ClaimedDevice;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Allocation {
     supplies: BTreeMap<String, Supply>,
-    /// The devices of the pod's ResourceClaims, by their identifiers in canonical spelling.
+    /// The devices of the pod's ResourceClaims. The key is the device's identifier in canonical
+    /// spelling.
     claimed: BTreeMap<String, ClaimedDevice>,
     /// Remarks on the origin of the devices.
     pub remarks: Vec<AllocationRemark>,
@@ -68,7 +69,7 @@ pub enum Supply {
     /// The resource counts something other than devices, such as bridges or licences. Networks of
     /// this resource get no device.
     NoDevices,
-    /// Jackfield does not know the pod's devices, for this reason.
+    /// Jackfield does not know the pod's devices. Contains the reason.
     Unknown(Box<UnknownCause>),
 }
 

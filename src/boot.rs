@@ -1,6 +1,6 @@
 //! The IDs of the current boot and of this process. The boot ID shows which journal records are
 //! from before a reboot. The network namespaces in these records no longer exist. This module also
-//! removes files that a process left unfinished when it ended.
+//! removes unfinished files whose writers have ended.
 
 use std::fs;
 use std::path::Path;

@@ -154,7 +154,7 @@ pub(crate) fn counts<'de, D: Deserializer<'de>, const N: usize, const LENGTH: us
     deserializer.deserialize_map(Counts::<N, LENGTH>)
 }
 
-/// The largest number of list elements that a message names.
+/// The maximum number of elements that [`named`] puts into a message.
 pub(crate) const NAMED: usize = 5;
 
 /// Joins the first elements of a list for a message: `a, b, c, d, e and 3 more`.

@@ -31,9 +31,9 @@ use error::{ArgumentError, CommandError};
 
 /// Jackfield is a CNI plugin that attaches pods to several networks.
 ///
-/// A container runtime calls it with CNI_COMMAND in the environment. The commands below are for
-/// people. attach, detach and check make the calls ADD, DEL and CHECK for one pod. gc and status
-/// make the calls GC and STATUS for the node.
+/// A container runtime calls jackfield with CNI_COMMAND in the environment. The commands below are
+/// for people. attach, detach and check make the calls ADD, DEL and CHECK for one pod. gc and
+/// status make the calls GC and STATUS for the node.
 #[derive(Debug, Parser)]
 #[command(name = "jackfield", version, about, after_help = AFTER)]
 struct Cli {
@@ -69,7 +69,7 @@ enum Command {
     },
     /// Report whether jackfield could attach a pod now (STATUS)
     Status(NodeArgs),
-    /// Show what an ADD would do, and every reason why the ADD would fail; run no plugin
+    /// Show what an ADD would do, and every problem that would make it fail; run no plugin
     Explain(PodArgs),
     /// Give running pods the networks that their annotations now select
     Reconcile(reconcile::ReconcileArgs),
@@ -79,7 +79,7 @@ enum Command {
     Install(install::InstallArgs),
     /// Remove jackfield from this node, and restore the files that install replaced
     Uninstall(install::UninstallArgs),
-    /// Check this node, and name a remedy for each finding without applying it
+    /// Check this node, and print each finding with a remedy; change nothing
     Doctor(doctor::DoctorArgs),
     /// Show this node's network hardware (PFs, VFs, representors, vDPA, RDMA) and the pods that use it
     Devices(devices::DevicesArgs),

@@ -101,16 +101,16 @@ pub trait Cluster {
     /// `removal` if no agent listens but a kubeconfig is configured.
     fn withdraw(&self, _removal: &Publication) {}
 
-    /// Removes the publication files about `_pod` that processes left unfinished when they ended.
-    /// May also remove such files about other pods.
+    /// Removes each unfinished publication file of `_pod`, unless the file's writer is still
+    /// running. An implementation may also remove such files of other pods.
     fn sweep(&self, _pod: &PodName) {}
 
     /// Drops the unpublished statuses and events of a pod that is gone.
     fn forget(&self, _pod: &PodName) {}
 
-    /// Reports the figures of a call after the plugin has written its result to the runtime. Does
-    /// not wait for the cluster. `_record` opens the journal record that the call wrote, so that
-    /// another process can sync the record to disk.
+    /// Reports the figures of a call after the plugin has answered the runtime. Does not wait for
+    /// the cluster. `_record` opens the journal record that the call wrote, so that another process
+    /// can sync the record to disk.
     fn over(&self, _figures: Figures, _record: &dyn Fn() -> Option<OwnedFd>) {}
 
     /// Reports the findings of `doctor` on this node. Does not wait for the cluster.

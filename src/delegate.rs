@@ -6,7 +6,7 @@
 //!
 //! A delegate may hang, crash, write endless output, or leave children behind. Jackfield must still
 //! answer in time. It kills the processes of a failed delegate. CNI 1.1.0 §2 and §3 define how to
-//! call a delegate. §4 requires Jackfield to pass on the delegate's standard error.
+//! call a delegate. CNI 1.1.0 §4 requires Jackfield to pass on the delegate's standard error.
 //!
 //! A delegate inherits Jackfield's descriptors, except those with the flag close-on-exec. One of
 //! the inherited descriptors holds the container's lock, so the lock stays held while any delegate

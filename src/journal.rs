@@ -2,8 +2,8 @@
 //!
 //! `sandboxes/` has one record for each pair of `CNI_CONTAINERID` and `CNI_IFNAME`. A record is a
 //! text file. Each line begins with the length and the checksum of its content. The first line is a
-//! header, and each step of a call appends one line. Jackfield writes down what it is about to do
-//! before it acts. So a process that is killed at any point leaves a record of everything that it
+//! header, and each step of a call appends one line. Before Jackfield acts, it writes down what it
+//! is about to do. So a process that is killed at any point leaves a record of everything that it
 //! may have done. If the line of a step is incomplete or damaged, or if a reboot interrupted the
 //! call, a reader assumes that every attachment in the header was started.
 //!
@@ -23,7 +23,7 @@
 //! delegates keep on disk, such as IPAM leases. The agent syncs the record after the plugin has
 //! answered the runtime ([`Journal::lend`]).
 //!
-//! Only root may write to the directory, because a DEL runs every plugin that a record names.
+//! Only root may write to the directory, because a DEL runs, as root, the plugins in a record.
 
 pub mod adopted;
 pub mod entry;
@@ -143,7 +143,7 @@ impl Journal {
         })
     }
 
-    /// Returns the header of the record of `key`. `None` if there is no record that can be read.
+    /// Returns the header of the record of `key`, or `None` if the record is missing or unreadable.
     /// Does not need the container's lock.
     pub fn header(&self, key: &Key) -> Option<Header> {
         let sandbox = Sandbox::read(&self.path(key)).ok()?;
@@ -296,8 +296,8 @@ impl Journal {
     }
 
     /// Returns every sandbox whose ADD is complete and whose pod is known, with the recorded
-    /// digest of the `networks` annotation. If the record has no digest, returns the default
-    /// digest, which matches no annotation. Skips records that cannot be read.
+    /// digest of the `networks` annotation. If the record has no digest, the sandbox gets
+    /// `NetworksDigest::default()`, which matches no annotation. Skips records that cannot be read.
     ///
     /// # Errors
     /// As [`Journal::keys`].
@@ -372,9 +372,9 @@ impl Journal {
     }
 
     /// Removes the access of other users to the directory if the directory contains only folders of
-    /// the journal. Kubelet mounts the directory into the agent's pod, and creates it with mode
-    /// 0755 if it is missing. With this mode, other users could run a set-user-ID program that a
-    /// compromised agent puts into `publish`.
+    /// the journal. Kubelet mounts the directory into the agent's pod. If the directory is missing,
+    /// kubelet creates it with mode 0755. With this mode, other users could run a set-user-ID
+    /// program that a compromised agent puts into `publish`.
     fn close(&self) {
         // If other users can write to the directory, they may already have put files there. This
         // function then changes nothing, and `check_private` refuses the directory.

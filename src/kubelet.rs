@@ -26,8 +26,8 @@ pub use usage::Usage;
 /// Asks kubelet for the devices of a pod and waits for the answer. For callers without a tokio
 /// runtime.
 ///
-/// If `resources` contains a resource of which the pod has no device, also asks kubelet which
-/// resources have devices on the node.
+/// If the pod has no device for a resource in `resources`, also asks kubelet which resources have
+/// devices on the node.
 pub fn ask(socket: &Path, namespace: &str, name: &str, resources: &[&str]) -> PodDevices {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -12,8 +12,8 @@ use std::path::Path;
 #[cfg(test)]
 pub(crate) use simulated::{Machine, current, on};
 
-/// Asks the simulated machine. The enclosing function then returns the machine's answer. Without a
-/// simulated machine, the enclosing function continues.
+/// If there is a simulated machine, asks the machine, and returns its answer from the enclosing
+/// function. Otherwise, the enclosing function continues.
 macro_rules! ask_machine {
     ($question:ident($($argument:expr),*)) => {
         #[cfg(test)]
@@ -24,7 +24,7 @@ macro_rules! ask_machine {
 }
 pub(crate) use ask_machine;
 
-/// One operation on a file of the journal or of a lock.
+/// One operation on a file of the journal or on a lock file.
 #[derive(Debug, Clone, Copy)]
 #[cfg_attr(
     not(test),

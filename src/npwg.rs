@@ -46,7 +46,7 @@ pub const DEFAULT_NETWORK_ANNOTATION: &str = "v1.multus-cni.io/default-network";
 /// The annotation in which a definition names the resource of its devices.
 pub const RESOURCE_NAME_ANNOTATION: &str = "k8s.v1.cni.cncf.io/resourceName";
 
-/// The version of the specification that a node follows where 1.0 and 1.3 differ.
+/// The version of the specification to follow where versions 1.0 and 1.3 differ.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Dialect {
     /// 1.0: `mac` may be an IPoIB address of 20 bytes (NPWG 1.0 §4.1.2.1.4).

@@ -1,4 +1,5 @@
-//! One call of the runtime: reads the environment and stdin, and writes the answer to stdout.
+//! Serves one call of the runtime: reads the environment and stdin, and writes the answer to
+//! stdout.
 //!
 //! A call that fails, or that panics before its answer, writes exactly one error document to
 //! stdout. libcni ignores stderr if stdout is not empty, so the document must contain the cause
@@ -37,7 +38,7 @@ pub fn main() -> ExitCode {
     answer(&mut version).unwrap_or_else(|failure| write_answer(&Err(failure), version))
 }
 
-/// Writes the answer for the runtime. If a verb without a result succeeds, its answer is empty.
+/// Writes the answer for the runtime. The answer of a successful DEL, CHECK, GC or STATUS is empty.
 fn write_answer(outcome: &Result<String, Failure>, version: Version) -> ExitCode {
     ANSWERED.get_or_init(|| outcome.is_ok());
     match outcome {
@@ -58,9 +59,9 @@ fn write_answer(outcome: &Result<String, Failure>, version: Version) -> ExitCode
     }
 }
 
-/// Runs the verb and writes its result or its failure. Returns a failure only if nothing is written
-/// yet. The caller must then write the failure. Sets `version` to the CNI version of the request as
-/// soon as stdin is parsed.
+/// Runs the verb and writes its result or its failure. If this function returns a failure, it has
+/// written nothing, and the caller must write the failure. Sets `version` to the CNI version of the
+/// request as soon as stdin is parsed.
 fn answer(version: &mut Version) -> Result<ExitCode, Failure> {
     let call = Call::read(|name| std::env::var(name).ok())?;
     if call.verb == Verb::Version {
@@ -250,9 +251,9 @@ fn supported_versions() -> String {
     serde_json::json!({ "cniVersion": version, "supportedVersions": supported }).to_string()
 }
 
-/// From now on, a panic writes an error document and a log line. The runtime's next DEL cleans up.
-/// If Jackfield has already answered, the error goes to stderr, and the exit status still matches
-/// the answer.
+/// Makes a panic write an error document and a log line. The runtime's next DEL cleans up. If
+/// Jackfield has already answered before the panic, the error goes to stderr, and the exit status
+/// still matches the answer.
 fn panic_as_json() {
     std::panic::set_hook(Box::new(|panic| {
         let status = if let Some(succeeded) = ANSWERED.get() {
@@ -268,8 +269,8 @@ fn panic_as_json() {
         if let Some((log, call)) = LOG.get() {
             log.write(Level::Panic, || format!("{call}: defect: {panic}"));
         }
-        // Exit here, so that nothing writes to stdout after the document, and so that the answer
-        // keeps its exit status.
+        // Exit here, so that nothing else is written to stdout, and so that the exit status matches
+        // the answer.
         #[allow(clippy::exit, reason = "a panic must not change the answer")]
         std::process::exit(status);
     }));

@@ -58,7 +58,7 @@ pub(crate) fn open(path: &Path) -> io::Result<File> {
     open_with(OpenOptions::new().read(true), path, OFlag::empty())
 }
 
-/// Opens a regular file like [`open`], with these additional options and flags.
+/// Opens a regular file like [`open`], but with the given `options` and the additional `flags`.
 ///
 /// # Errors
 /// As [`open`], and `InvalidData` for a symlink if `flags` contains `O_NOFOLLOW`.

@@ -5,8 +5,8 @@
 //! stdin ────────────▶ NodeConfig + the keys of one call (prevResult, runtimeConfig, …)
 //! ```
 //!
-//! This module checks all values before a verb runs. The order of the checks is that of CNI's
-//! reference skeleton.
+//! This module checks all values before a verb runs. The checks have the same order as in the
+//! package `skel` of CNI's reference library.
 
 pub mod call;
 pub mod deadlines;

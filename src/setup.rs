@@ -3,8 +3,8 @@
 //!
 //! The *runtime's directory* is the directory from which the container runtime reads CNI
 //! configurations. *Our configuration* is the file there whose first plugin is Jackfield. The
-//! *manifest* is a file in a subfolder of the runtime's directory. It lists what the installation
-//! put on the node and what it replaced.
+//! *manifest*, a file in a subfolder of the runtime's directory, lists the files that the installer
+//! wrote, and the files that it replaced or removed.
 //!
 //! ```text
 //! install ──▶ plan (what the runtime's directory should contain) ──▶ stage, rename ──▶ manifest

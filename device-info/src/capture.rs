@@ -19,10 +19,10 @@ const FORMAT: u32 = 1;
 /// The network hardware of a machine as sysfs, `/dev` and devlink show it. Contains everything that
 /// this crate reads, except the values that identify the machine.
 ///
-/// A capture has substitutes for MACs, GUIDs, GIDs and switch IDs, and for a MAC or GUID in a name,
-/// such as the interface name `enx001122334455`. In one capture, the same value always has the same
-/// substitute, so that equal values stay equal. Other names do not change, even names that a person
-/// chose, such as those of vDPA devices.
+/// In a capture, substitutes replace MACs, GUIDs, GIDs and switch IDs. Within one capture, equal
+/// values have equal substitutes. A substitute also replaces a MAC or GUID inside a name, such as
+/// the interface name `enx001122334455`. All other names stay, even names that a person chose, such
+/// as the names of vDPA devices.
 ///
 /// [`Capture::build`] writes the capture to a directory, and returns a [`Sysfs`](crate::Sysfs) that
 /// reads this directory. A test can read the directory in place of the original machine.
@@ -113,8 +113,8 @@ impl Capture {
         sysfs.chain(dev)
     }
 
-    /// Removes a path below the root of sysfs and everything below the path, as if a device had
-    /// vanished or the kernel lacked an attribute.
+    /// Removes `path` and everything below it, as if a device had vanished or the kernel lacked an
+    /// attribute. `path` is relative to the root of sysfs.
     pub fn remove(&mut self, path: &str) {
         let below = format!("{path}/");
         self.sysfs

@@ -110,9 +110,9 @@ impl DeviceNames {
         if names.contains(&Some(id)) {
             return Some(true);
         }
-        // Only the identifier of a subfunction contains `.sf.`. If the interface belonged to this
-        // subfunction, `auxiliary` would be `id`. So if any name is known, the interface belongs to
-        // another device.
+        // If `id` contains `.sf.`, `id` identifies a subfunction. For this subfunction's interface,
+        // `auxiliary` is `id`, so the check above has returned `true`. Any other interface with a
+        // known name belongs to another device.
         let known = self.auxiliary.is_some() || self.pci.is_some() || self.vdpa.is_some();
         (known && id.contains(".sf.")).then_some(false)
     }

@@ -97,8 +97,7 @@ impl Devlink {
         Ok(devlink)
     }
 
-    /// Returns the mode of a device's switch. Only `switchdev` mode proves that a device has
-    /// representors.
+    /// Returns the mode of a device's switch.
     ///
     /// Returns `None` for a device without its own switch, and for a device that devlink does not
     /// know.
@@ -209,7 +208,9 @@ pub enum DevlinkError {
     #[error("this kernel has no devlink; representors are looked up in sysfs")]
     Absent,
     /// The socket failed.
-    #[error("the netlink socket failed: {0}; check whether NETLINK_GENERIC is allowed here")]
+    #[error(
+        "the netlink socket failed: {0}; check whether this process may open NETLINK_GENERIC sockets"
+    )]
     Socket(#[source] Errno),
     /// The kernel refused the request.
     #[error("devlink refused {what}: {}; check the device with `devlink dev show`", errno.desc())]
@@ -225,7 +226,9 @@ pub enum DevlinkError {
     )]
     Silent(String),
     /// The answer is not valid netlink or is too long.
-    #[error("devlink's answer about {0} cannot be parsed; report it with the kernel's version")]
+    #[error(
+        "devlink's answer about {0} cannot be parsed; report this error with the kernel's version"
+    )]
     Garbled(String),
 }
 

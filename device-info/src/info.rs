@@ -67,7 +67,7 @@ pub struct PciInfo {
     pub pci_address: PciAddress,
     /// The device `/dev/vhost-net`, through which a DPDK program exchanges packets with the kernel.
     pub vhost_net: Option<AbsolutePath>,
-    /// The RDMA devices. In a file, commas separate their names, as device plugins write them.
+    /// The names of the RDMA devices. In a file, one string has all names, separated by commas.
     pub rdma_devices: Vec<DeviceName>,
     /// The physical function.
     pub pf_pci_address: Option<PciAddress>,
@@ -179,7 +179,7 @@ words! {
         /// IP packets.
         Ip = "ip",
         /// Reserved. NPWG's Go library (`network-attachment-definition-client`) calls this mode
-        /// `punt`. The crate also reads `punt`, but always writes `inject-punt`.
+        /// `punt`. This crate also reads `punt`, but always writes `inject-punt`.
         InjectPunt = "inject-punt" | "punt",
     }
 }
@@ -227,8 +227,7 @@ impl DeviceKind {
         }
     }
 
-    /// Returns the oldest version of the specification that defines all keys with a value in
-    /// `self`.
+    /// Returns the oldest specification version that defines all keys with a value in `self`.
     fn needs(&self) -> SpecVersion {
         let representor = match self {
             Self::Pci(pci) => pci.representor_device.is_some(),

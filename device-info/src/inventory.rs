@@ -68,7 +68,7 @@ pub struct Function {
     pub rdma: Vec<String>,
     /// The function's vDPA devices.
     pub vdpa: Vec<String>,
-    /// The VFIO device, if the function is on a VFIO driver.
+    /// The VFIO device, if the function is bound to a VFIO driver.
     pub vfio: Option<Vfio>,
 }
 

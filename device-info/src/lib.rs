@@ -35,7 +35,7 @@
 //!
 //! - **Unknown rather than wrong.** `None` and empty lists mean "missing or not known". For
 //!   example, a pod's interface is missing from the host's sysfs, and a VF inside a virtual machine
-//!   has no physical function. If two candidates match, the crate returns neither.
+//!   has no physical function. If two values are possible, the crate returns neither.
 //!   [`Sysfs::take_remarks`] returns one line for each value that the crate could not read (`EIO`,
 //!   more than 4 KiB in an attribute, text that is not a number).
 //! - **Current.** Every method reads sysfs when it is called. The crate caches nothing. A device
@@ -140,7 +140,7 @@ mod sysfs;
 mod tests;
 mod vdpa;
 
-/// Private parsers of untrusted octets, for a fuzzer.
+/// Gives the fuzzer access to the private parser of devlink's answers.
 #[cfg(any(test, feature = "fixtures"))]
 #[doc(hidden)]
 pub mod fuzzing {

@@ -35,8 +35,8 @@ impl MacAddr {
         self.0
     }
 
-    /// Returns whether every octet is zero. An administrative MAC of zeros means that nothing has
-    /// set the VF's MAC.
+    /// Returns whether every octet is zero. The kernel shows zeros as the administrative MAC of a
+    /// VF if nobody has set this MAC.
     #[must_use]
     pub fn is_zero(self) -> bool {
         self.0 == [0; 6]
@@ -116,12 +116,12 @@ pub enum MacError {
     Form(Quoted),
     /// Eight octets: a GUID.
     #[error(
-        "{0} is a GUID of eight octets, not a MAC address; request it with infiniband-guid, or write six octets"
+        "{0} is a GUID of eight octets, not a MAC address; request it with the key infiniband-guid, or write six octets"
     )]
     Guid(Quoted),
     /// Twenty octets: an IPoIB address.
     #[error(
-        "{0} is an IPoIB address, not a MAC address; request its last eight octets with infiniband-guid, or write six octets"
+        "{0} is an IPoIB address, not a MAC address; request its last eight octets with the key infiniband-guid, or write six octets"
     )]
     Ipoib(Quoted),
     /// All zeros.

@@ -25,7 +25,8 @@ pub struct PciNames {
 
 impl PciNames {
     /// Takes the names of the `wanted` vendors and devices from a table, in one pass. Skips lines
-    /// in another format. Names are printable and at most 160 bytes long.
+    /// that are not in `pci.ids` format. Makes the names printable, and shortens a name of more
+    /// than 160 bytes.
     #[must_use]
     pub fn parse(table: &[u8], wanted: &BTreeSet<(u16, u16)>) -> Self {
         let vendors: BTreeSet<u16> = wanted.iter().map(|(vendor, _)| *vendor).collect();

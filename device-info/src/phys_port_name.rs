@@ -1,4 +1,5 @@
-//! The role of an interface in a switch, by its `phys_port_name`.
+//! Parses the sysfs attribute `phys_port_name`, in which a driver reports the switch port of an
+//! interface.
 
 use std::fmt;
 use std::str::FromStr;

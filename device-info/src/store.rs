@@ -16,8 +16,8 @@ mod name;
 ///
 /// A user who can write to these directories could create a link there and so make root read any
 /// file. The crate therefore opens each file beneath its directory without following links. It
-/// accepts only a regular file of root or of the current user, with at most 64 KiB. A written file
-/// appears whole or not at all.
+/// accepts only a regular file of at most 64 KiB that belongs to root or to the current user. A
+/// written file appears whole or not at all.
 ///
 /// Two devices may have the same file name: device `c` of resource `a/b` and device `b-c` of
 /// resource `a` both have `a-b-c-device.json`. So [`DeviceInfoDir::read_dp`] compares the content
@@ -153,13 +153,12 @@ impl DeviceInfoDir {
         self.remove(CNI, name.as_str())
     }
 
-    /// Returns the file name of a path in the directory `cni`. The path comes from a network's
-    /// definition.
+    /// Returns the file name at the end of a path that [`DeviceInfoDir::cni_path`] returned.
     ///
     /// # Errors
     ///
-    /// [`StoreError::Name`] for a path that is not directly in the directory, and for a name that
-    /// starts with a dot.
+    /// [`StoreError::Name`] for a path that is not directly in the directory `cni`, and for a name
+    /// that starts with a dot.
     pub fn cni_name(&self, path: &Path) -> Result<CniFileName, StoreError> {
         let name = path
             .strip_prefix(self.base.join(CNI))

@@ -95,11 +95,11 @@ impl Switch {
 impl PciFunction {
     /// Returns the representor of this virtual function in the switch of its physical function.
     ///
-    /// Uses the ports of `switch` if there are any. Without ports, returns `None` in legacy mode,
-    /// and searches the interfaces in sysfs in every other mode. In sysfs, the representor has the
-    /// same `phys_switch_id` as the physical function's interface. The representor's
-    /// `phys_port_name` contains the numbers of the physical and of the virtual function. Returns
-    /// `None` if no interface matches, or if more than one matches.
+    /// Uses the ports of `switch` if there are any. Without ports, returns `None` in legacy mode.
+    /// In all other cases, searches the interfaces in sysfs. There, the representor has the same
+    /// `phys_switch_id` as the physical function's interface. The representor's `phys_port_name`
+    /// contains the numbers of the physical and of the virtual function. Returns `None` if no
+    /// interface matches, or if more than one matches.
     #[must_use]
     pub fn representor(&self, switch: Option<&Switch>) -> Option<String> {
         let of = FunctionNumber::Vf(self.vf_index()?);
@@ -208,8 +208,9 @@ fn uplink(netdevs: &[PortNetdev]) -> Option<&PortNetdev> {
     physical.next().is_none().then_some(first)
 }
 
-/// Returns the number that port names use for the physical function. Some drivers use the number
-/// of the PCI function, others the number of the port. If the two differ, returns `None`.
+/// Returns the number of the physical function in a `phys_port_name`, such as 0 in `pf0vf3`. Some
+/// drivers write the number of the PCI function, others the number of the port. If these two
+/// numbers differ, returns `None`.
 fn pf_number(physical: &PciFunction, uplink: PhysPortName) -> Option<u32> {
     let function = u32::from(physical.address().function());
     match uplink {

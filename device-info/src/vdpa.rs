@@ -46,10 +46,10 @@ impl Sysfs {
             .collect()
     }
 
-    /// Returns the vDPA devices directly below `parent`. Each of them has an entry in the directory
-    /// of `parent`, with the same name as on the vDPA bus. So this method compares the names, and
-    /// reads only the links of names that match. The number of system calls does not depend on the
-    /// vDPA devices of other parents.
+    /// Returns the vDPA devices directly below `parent`. The directory of `parent` contains the
+    /// directory of each of these devices, under the device's name on the vDPA bus. So this method
+    /// reads a device's link on the bus only if `parent` has an entry of the same name. The number
+    /// of system calls does not depend on the vDPA devices of other parents.
     pub(crate) fn vdpa_devices_below(&self, parent: &Entry) -> Vec<VdpaDevice> {
         let on_bus = self.names(DEVICES);
         if on_bus.is_empty() {
@@ -102,11 +102,11 @@ impl VdpaDevice {
     /// Returns the name of the virtio device that `virtio_vdpa` created for this vDPA device. An
     /// example is `virtio3`.
     ///
-    /// For a software device, the virtio device is in this device's directory. For a device of a
-    /// PCI function, the virtio device is in the function's directory. Returns `None` if the
-    /// function's directory has several virtio devices, or if another vDPA device of the function
-    /// uses `virtio_vdpa`. The directory then does not show which virtio device belongs to this
-    /// device.
+    /// For a software device, the virtio device is in the vDPA device's directory. For a vDPA
+    /// device of a PCI function, the virtio device is in the function's directory. Returns `None`
+    /// if the function's directory has several virtio devices, or if another vDPA device of the
+    /// function uses `virtio_vdpa`. In these cases, the directory does not show which virtio device
+    /// belongs to this vDPA device.
     #[must_use]
     pub fn virtio_device(&self) -> Option<String> {
         (self.driver()? == VdpaDriver::Virtio).then_some(())?;

@@ -1,4 +1,5 @@
-//! The sandboxes that are attached on this node, and whether their pods' annotations have changed.
+//! Lists the sandboxes that are attached on this node, and finds those whose pods' annotations have
+//! changed.
 //!
 //! The plugin reports the sandbox after a successful ADD, a successful change of a running pod's
 //! networks, or any DEL. The agent keeps the sandboxes only in memory, and does not read the
@@ -33,8 +34,8 @@ struct Attached {
     pod: PodName,
     /// The digest of the annotation that the attachments match.
     networks: NetworksDigest,
-    /// Set if the annotation differs from the attachments: the time when the agent noticed the
-    /// difference, and the digest of the annotation.
+    /// Set if the pod's annotation differs from the attachments: the time when the agent noticed
+    /// the difference, and the digest of the pod's annotation.
     changed: Option<(Instant, NetworksDigest)>,
 }
 
@@ -119,8 +120,8 @@ impl AttachedSandboxes {
         self.attached.borrow_mut().retain(|_, it| !is_deleted(it));
     }
 
-    /// Completes an answer with the sandboxes whose pods have a changed annotation. Also sets
-    /// whether the agent needs the list of all sandboxes.
+    /// Adds to an answer the sandboxes whose pods have a changed annotation. Also sets whether the
+    /// agent needs the list of all sandboxes.
     pub(super) fn complete(&self, answer: &mut Answer) {
         answer.wants_sandboxes = !self.is_listed.get();
         let attached = self.attached.borrow();

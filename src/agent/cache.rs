@@ -30,8 +30,8 @@ pub(super) trait Cacheable: Sized {
     /// Returns the memory that the object needs in addition to an empty object, in bytes.
     fn length(&self) -> usize;
 
-    /// Returns a shorter form of the object, or `None` if the object has none. The cache keeps the
-    /// shorter form if it has no room for the object.
+    /// Returns a shorter form of the object, if there is one. The cache keeps the shorter form if
+    /// the whole object does not fit.
     fn shortened(&self) -> Option<Self> {
         None
     }
@@ -64,7 +64,7 @@ pub(super) struct ObjectSet<T> {
 
 impl<T: Cacheable> ObjectSet<T> {
     /// Adds or replaces an object. If there is no room, shortens or omits the object. The agent
-    /// then reads the object from the API server whenever a question needs it.
+    /// then reads the object from the API server whenever a plugin's question needs the object.
     pub(super) fn put(&mut self, object: ObjectRef, value: T) {
         self.remove(&object);
         let fits = |value: &T| self.size + size(&object, value) <= BUDGET;
@@ -138,7 +138,7 @@ impl<T: Cacheable> ObjectCache<T> {
         self.heard.get()
     }
 
-    /// Sets the time in [`ObjectCache::heard`] to the current time.
+    /// Sets the time that [`ObjectCache::heard`] returns to the current time.
     pub(super) fn hear(&self) {
         self.heard.set(Some(Instant::now()));
     }

@@ -1,7 +1,7 @@
 //! The census: the names of this node's pods and of the cluster's definitions. It has at most
 //! `MOST_PODS` pods and `MOST_DEFINITIONS` definitions. The pods come from the agent's cache, which
 //! does not keep pods that have ended or use the host's network. The agent does not cache the list
-//! of all definitions, so `whole` requests it from the API server each time.
+//! of all definitions, so `whole` requests this list from the API server each time.
 
 use tracing::warn;
 
@@ -28,7 +28,7 @@ pub(super) fn of_pods(knowledge: &Knowledge) -> Census {
     let pods = cache.pods.entries();
     let mut broken = Vec::new();
     if pods.len() > MOST_PODS || cache.pods.is_cut() {
-        let problem = "the agent cannot keep all pods of this node; the others are not examined";
+        let problem = "the agent cannot list all pods of this node, so some are not examined";
         broken.push(problem.to_owned());
     }
     let pods = pods.into_iter().take(MOST_PODS);

@@ -11,7 +11,7 @@ use tracing::info;
 use crate::cluster::api::{ApiError, ApiServer};
 
 /// The interval between reads of the credentials. Kubelet replaces a one-hour token about 12
-/// minutes before the token expires, so the interval must be shorter than that.
+/// minutes before the token expires, so the interval must be shorter than 12 minutes.
 const FRESH_FOR: Duration = Duration::from_secs(300);
 
 /// The connection to the API server with the current credentials.

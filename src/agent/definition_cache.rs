@@ -2,10 +2,10 @@
 //!
 //! The agent reads a definition from the API server when a new pod selects the definition, or when
 //! the plugin needs a definition that the cache does not have. The cache drops a definition when
-//! the watch reports a change of the definition, when the watch is lost, or when the budget is
-//! exhausted. The agent watches only the metadata of definitions. The watch begins at the current
-//! resource version, without a list of the definitions. So the cost of the watch does not depend on
-//! the number of definitions.
+//! the watch reports a change of the definition, when the watch may have missed changes, or when
+//! the budget is exhausted. The agent watches only the metadata of definitions. The watch begins at
+//! the current resource version, without a list of the definitions. So the cost of the watch does
+//! not depend on the number of definitions.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;

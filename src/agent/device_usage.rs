@@ -1,5 +1,5 @@
-//! The number of devices on this node and how many of them are in use. The agent asks kubelet in
-//! the background, so that a scrape does not wait for kubelet.
+//! Counts the devices of this node and those in use. The agent asks kubelet for the numbers in the
+//! background, so that a scrape does not wait for kubelet.
 
 use std::cell::{Ref, RefCell};
 use std::rc::Rc;
@@ -25,8 +25,8 @@ pub(super) struct DeviceUsage {
 }
 
 impl DeviceUsage {
-    /// Returns the numbers for the metrics page. If the numbers are out of date, `run` then reads
-    /// new numbers for the next request of the page.
+    /// Returns the numbers for the metrics page. If the numbers are out of date, returns the old
+    /// numbers, and `run` reads new ones in the background.
     pub(super) fn show(&self) -> Ref<'_, Vec<Usage>> {
         self.shown.notify_one();
         self.known.borrow()

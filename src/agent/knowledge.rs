@@ -55,7 +55,7 @@ pub(super) struct Knowledge {
     pub(super) room: Semaphore,
     /// Permits to copy a definition from the cache, up to [`COPIES`].
     pub(super) copies: Semaphore,
-    /// The only permit to read and send a definition that is too long for the cache.
+    /// A single permit to read and send a definition that is too long for the cache.
     pub(super) turn: Semaphore,
     /// Permits to read a pod that is not in the cache, up to [`PODS`].
     pub(super) pod_turns: Semaphore,
@@ -214,8 +214,8 @@ impl Knowledge {
     }
 
     /// Starts reading the definitions that a new pod selects, before the ADD of the pod asks for
-    /// them. Reads nothing if the agent is already reading in advance for [`FORESIGHT`] pods. The
-    /// agent then reads the definitions when the ADD asks for them.
+    /// them. Reads nothing if the agent is already reading in advance for [`FORESIGHT`] pods. In
+    /// that case, the agent reads the definitions when the ADD asks for them.
     pub(super) fn foresee(self: &Rc<Self>, pod: &ObjectRef, view: &PodView) {
         if view.status.is_some() || view.is_unattached || self.cache.pods.get(pod).is_some() {
             return;
@@ -239,7 +239,7 @@ impl Knowledge {
                 // If the definition changes during a read, the cache drops the result. Retry once.
                 for _ in 0..2 {
                     let is_wanted = !this.cache.definitions.has(&object);
-                    // The ADD of the pod reports the error.
+                    // Ignore an error, because the ADD of the pod reports it.
                     if !is_wanted || this.definition(&object).await.is_err() {
                         break;
                     }

@@ -28,7 +28,7 @@ pub(super) fn start(format: LogFormat) {
         LogFormat::Json => lines.json().boxed(),
     };
     // `kube_client` and `kube_runtime` would log every retry. The agent itself logs the retries
-    // that matter, with the object of the request.
+    // that matter.
     let filter = Targets::new()
         .with_default(Level::ERROR)
         .with_target("jackfield", Level::INFO)

@@ -168,7 +168,7 @@ impl Publisher {
         Ok(outcome)
     }
 
-    /// Pauses one pod's writes only.
+    /// Pauses the writes of one pod.
     fn pause(&self, pod: &PodName, longest: Duration) -> Duration {
         let mut refused = self.refused.borrow_mut();
         let pause = refused.entry(pod.clone()).or_default();

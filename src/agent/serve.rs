@@ -43,7 +43,7 @@ const PATIENCE: Duration = Duration::from_secs(600);
 const LAST_STEPS: Duration = Duration::from_millis(2);
 /// If the agent was absent for at least this many seconds, it creates an event. The first call that
 /// the agent answers after an absence reports how long the absence lasted. An upgrade of the agent
-/// takes less time, so it causes no event.
+/// takes less time, so an upgrade causes no event.
 const LONG_SILENCE: u64 = 60;
 /// The pause after the agent failed to accept a connection.
 const PAUSE: Duration = Duration::from_millis(100);

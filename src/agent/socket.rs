@@ -30,9 +30,9 @@ pub(super) struct AgentSocket {
 impl AgentSocket {
     /// Binds `path` with mode 0600, in a directory with mode 0700.
     ///
-    /// An existing directory may be open to other users. `bind` changes the mode of such a directory
-    /// to 0700, but fails if the directory contains a file other than the socket. Other programs may
-    /// need access to that file.
+    /// An existing directory may be open to other users. `bind` changes the mode of such a
+    /// directory to 0700, but fails if the directory contains a file other than the socket. Other
+    /// programs may need access to that file.
     ///
     /// Replaces the socket of a dead agent. If another agent listens on the socket, waits at most
     /// [`TAKE_OVER`] for that agent to end. Fails if the file at `path` is not a socket.

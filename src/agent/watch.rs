@@ -2,8 +2,8 @@
 //!
 //! A watch resumes at the resource version where it stopped, so the API server sends only what has
 //! changed since. If the API server no longer has that version, the watch begins again. A watch
-//! reads the API server's answers in parts: it has only one page of a list or one event in memory
-//! at a time.
+//! reads the API server's answers in parts. At any time, only one page of a list or one event is in
+//! memory.
 
 mod objects;
 
@@ -50,8 +50,8 @@ pub(super) trait WatchTarget {
     fn none_served(&self);
 }
 
-/// Watches the pods of this node and never returns. Each list or event tells the publisher that the
-/// API server answers.
+/// Watches the pods of this node and never returns. At each list or event, tells the publisher that
+/// the API server answers.
 pub(super) async fn pods(
     knowledge: Rc<Knowledge>,
     publisher: Rc<Publisher>,

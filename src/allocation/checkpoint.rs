@@ -2,9 +2,9 @@
 //!
 //! The file is valid even while kubelet restarts and the pod-resources API returns empty lists.
 //! kubelet keeps the entries of a deleted pod until it allocates devices again. Each entry has the
-//! UID of its pod, which differs from the UID of a new pod with the same name. kubelet replaces the
-//! file atomically. Jackfield does not verify the checksum: kubelet computes the checksum over Go's
-//! text form of the data, and Jackfield cannot reproduce this form.
+//! UID of its pod. A new pod with the same name has a different UID. kubelet replaces the file
+//! atomically. Jackfield does not verify the checksum: kubelet computes the checksum over Go's text
+//! form of the data, and Jackfield cannot reproduce this form.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
@@ -45,9 +45,9 @@ struct File {
     data: Data,
 }
 
-/// Jackfield refuses a file if one of these two keys is missing and the other key is missing or
-/// `null`. Jackfield accepts `null` for both keys, because kubelet writes both as `null` if no
-/// device plugin has ever registered.
+/// At least one of these two keys must have a value other than `null`. Exception: Jackfield accepts
+/// `null` for both keys, because kubelet writes both as `null` if no device plugin has ever
+/// registered.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Data {
@@ -102,14 +102,15 @@ impl Checkpoint {
         devices
     }
 
-    /// The UIDs of the pods that have the device `id`.
+    /// Returns the UIDs of the pods that have the device `id`.
     pub fn holders(&self, id: &str) -> impl Iterator<Item = &str> {
         let has = move |entry: &&Entry| entry.ids.iter().any(|own| super::same(own, id));
         let holding = self.entries.iter().filter(has);
         holding.map(|entry| entry.pod.as_str())
     }
 
-    /// Whether a device plugin has registered a resource, or kubelet has allocated devices of it.
+    /// Whether a device plugin has registered `resource`, or kubelet has allocated devices of
+    /// `resource`.
     pub fn is_registered(&self, resource: &str) -> bool {
         self.registered.contains(resource)
             || self.entries.iter().any(|it| it.resource_name == resource)

@@ -17,8 +17,8 @@ pub struct AllocatedDevice {
     /// The resource of the device. If a claimed device has no resource, this is the name of its DRA
     /// driver.
     pub resource: String,
-    /// The device's driver at the ADD. An `id` in the device plugin's own format names no device in
-    /// sysfs, so the driver is then `None`.
+    /// The device's driver at the ADD; `None` if `id` is in the device plugin's own format, because
+    /// Jackfield cannot find such a device in sysfs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub driver: Option<String>,
     /// The source that lists the device for the pod. Records of older releases have `None`.

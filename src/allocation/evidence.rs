@@ -1,5 +1,5 @@
-//! The evidence: what kubelet and the cluster say about a pod's devices at one moment. A verdict
-//! says what the evidence shows about the pod's devices of one resource.
+//! Judges the evidence on a pod's devices: what kubelet and the cluster say about the devices at
+//! one moment. A verdict says what the evidence shows about the pod's devices of one resource.
 
 mod claim_devices;
 mod index;

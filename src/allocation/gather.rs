@@ -53,10 +53,10 @@ impl Sources<'_> {
 /// the devices of all resources.
 ///
 /// Devices in the annotation `jackfield.io/devices` of a manifest need no kubelet. All other
-/// devices must be in kubelet's records. `gather` waits for kubelet if the checkpoint lacks
-/// requested devices, if it is not valid JSON, or if devices of the pod's claims are unknown.
-/// `gather` waits at most two seconds. In this time it repeats the query of the pod-resources API
-/// with `again`.
+/// devices must be in kubelet's records. `gather` waits for kubelet in three cases: the checkpoint
+/// lacks requested devices, the checkpoint is not valid JSON, or devices of the pod's claims are
+/// unknown. `gather` waits at most two seconds. In this time it repeats the query of the
+/// pod-resources API with `again`.
 pub fn gather(
     sources: &Sources<'_>,
     resources: &[&str],

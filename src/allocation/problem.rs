@@ -35,7 +35,8 @@ pub enum AssignError {
         .resource.iter().map(|name| format!(" of resource {name}")).collect::<String>(),
         counted(own),
         if own.is_empty() {
-            "request a device in a container, or leave deviceID out"
+            "request a device in a container's resources.limits or by a resource claim, or leave \
+             deviceID out"
         } else {
             "name one of the pod's devices or leave deviceID out"
         }
@@ -98,8 +99,8 @@ pub enum UnknownCause {
     },
     /// kubelet's checkpoint has fewer devices of the pod than the pod's containers request.
     #[error(
-        "kubelet's checkpoint {} lists {recorded} of the {requested} requested devices for \
-         this pod, UID {uid} ({pod_resources}); recreate the pod, or restart kubelet",
+        "the pod (UID {uid}) requests {requested}, but kubelet's checkpoint {} lists {recorded} \
+         for this UID ({pod_resources}); recreate the pod, or restart kubelet",
         .file.display()
     )]
     Missing {
@@ -149,8 +150,8 @@ pub enum UnknownCause {
     },
     /// No ResourceSlice of the node has the device of a claim.
     #[error(
-        "no ResourceSlice of this node has {}{}; let the driver publish it, with the attribute \
-         k8s.cni.cncf.io/resourceName",
+        "no ResourceSlice of this node has {}{}; let the driver publish this device, with the \
+         attribute k8s.cni.cncf.io/resourceName",
         in_pool(device),
         .report.iter().map(|report| format!(" ({report})")).collect::<String>()
     )]
@@ -270,7 +271,8 @@ pub enum CheckpointCause {
     UnknownType(ParserError),
     /// The object `Data` in the file has neither of the two keys that kubelet writes.
     #[error(
-        "is of an unknown version: its Data has neither PodDeviceEntries nor RegisteredDevices"
+        "is of an unknown version: the object Data in it has neither the key PodDeviceEntries nor \
+         the key RegisteredDevices"
     )]
     NoEntries,
 }
@@ -324,9 +326,9 @@ pub enum AllocationRemark {
     /// The pod-resources API lists devices under this pod's name, but kubelet's checkpoint does not
     /// list all of them for this pod's UID. The devices may belong to another pod of the same name.
     #[error(
-        "kubelet's pod-resources API names {} of resource {resource} for a pod with this pod's \
-         name, but kubelet's checkpoint {} does not list all of them for this pod's UID; Jackfield \
-         uses the checkpoint",
+        "kubelet's pod-resources API names {} of resource {resource}, but kubelet's checkpoint {} \
+         does not list all of them for this pod; the API's answer may be about another pod of the \
+         same name, so Jackfield uses the checkpoint",
         named(ids), .file.display()
     )]
     OtherPod {

@@ -1,4 +1,5 @@
-//! `devices` and `capture`: the node's network hardware, for people and for fixtures.
+//! `devices`: shows the node's network hardware. `capture`: describes this hardware for a report or
+//! a test fixture.
 
 use std::path::PathBuf;
 
@@ -68,8 +69,9 @@ pub(super) fn devices(args: &DevicesArgs) -> Result<(), CommandError> {
 }
 
 /// Finds the pods that have devices, and the orphans: VFs that belong to no pod and have lost their
-/// interface. Without access to the journal, this function finds neither. Without access to network
-/// namespaces, it finds no orphans. In both cases it prints a note, and the command shows the rest.
+/// interface. Without access to the journal, this function finds no pods and no orphans. Without
+/// access to network namespaces, it finds no orphans. In both cases it prints a note, and the
+/// command shows the rest.
 fn usage(inventory: &Inventory, journal: &Journal) -> Usage {
     let users = match journal.device_users() {
         Ok(users) => users,

@@ -24,7 +24,7 @@ pub(super) enum CommandError {
     #[error("--conf {file}: {1}; name a readable file", file = .0.display())]
     ConfFile(PathBuf, #[source] io::Error),
     /// The file that `--conf` names is not a JSON object.
-    #[error("{file}: {1}; correct it", file = .0.display())]
+    #[error("{file}: {1}; correct the file", file = .0.display())]
     ConfJson(PathBuf, #[source] JsonError),
     /// The file of `--conf` is the configuration of a plugin other than Jackfield.
     #[error(
@@ -100,7 +100,7 @@ mod tests {
             ),
             (
                 CommandError::ConfJson(file(), JsonError::Empty),
-                "/a: empty input where a JSON object was expected; correct it",
+                "/a: empty input where a JSON object was expected; correct the file",
             ),
             (
                 CommandError::OtherPlugin(file()),

@@ -72,7 +72,7 @@ pub(super) struct InstallArgs {
     /// Directory to which the cluster network writes its configuration [default: --conf-dir]
     #[arg(long, value_name = "DIR", value_parser = absolute())]
     cluster_conf_dir: Option<PathBuf>,
-    /// File with keys of the node configuration; if it has neither clusterNetwork nor delegates, install adds clusterNetwork
+    /// File with keys of the node configuration; if it contains neither the key clusterNetwork nor the key delegates, install adds clusterNetwork
     #[arg(long, value_name = "FILE")]
     conf: Option<PathBuf>,
     /// How long to wait for the cluster network's configuration; no limit with --watch
@@ -89,7 +89,7 @@ pub(super) struct InstallArgs {
     /// Replace even a newer binary; this release may not be able to read the newer release's records
     #[arg(long)]
     allow_downgrade: bool,
-    /// Take over from Multus, and convert Multus' configuration for jackfield; without --force, refuses (with --watch, waits) if the ADD of a pod on this node would then fail, or if that is unknown
+    /// Take over from Multus, and convert Multus' configuration for jackfield. If the ADD of a pod on this node would fail after the takeover, or if jackfield cannot find out, install refuses (with --watch, install waits); --force takes over anyway
     #[arg(long)]
     from_multus: bool,
     /// List the pods whose ADD would fail, and why; change nothing; exit with 1 if there are such pods
@@ -98,7 +98,7 @@ pub(super) struct InstallArgs {
     /// Take over even if the ADD of a pod would fail, or if jackfield cannot find out whether an ADD would fail
     #[arg(long, requires = "from_multus")]
     force: bool,
-    /// Instead of taking over, give the node back to Multus and keep running; needs --from-multus and --watch
+    /// Undo a takeover: give the node back to Multus, but keep the install process running; needs --from-multus and --watch
     #[arg(long, requires_all = ["from_multus", "watch"])]
     back: bool,
     /// File with the configuration of Multus' daemon [default: multus.d/daemon-config.json in --conf-dir]

@@ -39,7 +39,8 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 /// question in advance ([`Cluster::announce`]).
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// The largest number of sandboxes in one message. This many fit even with the longest names.
+/// The maximum number of sandboxes in one message. Even with the longest names, this many sandboxes
+/// fit into a message.
 const MOST_SANDBOXES: usize = 1000;
 
 /// A connection to the agent, which [`Agent::opened`] keeps open.
@@ -67,7 +68,7 @@ pub struct Agent {
     stream: RefCell<Option<AgentConnection>>,
     /// An announced question, and the connection over which its answer will arrive.
     announced: RefCell<Option<(ToAgent, AgentConnection)>>,
-    /// Whether a kubeconfig is configured and the agent was absent. The rest of the call then
+    /// Whether a kubeconfig is configured and the agent was absent. If so, the rest of the call
     /// publishes to the API server.
     agent_is_away: Cell<bool>,
     /// Whether the call has written a publication to disk and not yet notified the agent.

@@ -90,8 +90,8 @@ impl Api {
 
 impl Cluster for Api {
     fn ask(&self, question: &Question, until: Instant) -> Result<Answer, ClusterError> {
-        // The plugin does not know the node's name in the cluster, so `answer` cannot check on
-        // which node the pod runs. It checks only the pod's UID.
+        // The plugin does not know its node's name in the cluster. So `answer` checks the pod's
+        // UID, but not the pod's node.
         self.run(until, async |server| answer(server, None, question).await)
     }
 

@@ -70,8 +70,8 @@ pub enum NetworkError {
     LongResource(ObjectRef, usize),
     /// Neither the definition nor `confDir` has a configuration.
     #[error(
-        "NetworkAttachmentDefinition {0} has no spec.config and confDir {dir} has no configuration \
-         named {name}; write one of the two",
+        "NetworkAttachmentDefinition {0} has no spec.config, and confDir {dir} has no \
+         configuration named {name}; write one of the two",
         dir = .1.display(),
         name = .0.name()
     )]
@@ -316,7 +316,7 @@ mod tests {
             ),
             (
                 NetworkError::NoConfig(object(), "/c".into()),
-                "NetworkAttachmentDefinition a/n has no spec.config and confDir /c has no \
+                "NetworkAttachmentDefinition a/n has no spec.config, and confDir /c has no \
                  configuration named n; write one of the two",
             ),
         ] {

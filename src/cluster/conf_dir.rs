@@ -210,7 +210,7 @@ pub enum ConfDirError {
     Missing(PathBuf),
     /// The directory has no configuration.
     Empty(PathBuf),
-    /// This file does not contain the configuration of one plugin.
+    /// This file is not a valid configuration of a single plugin.
     Plugin(PathBuf, #[source] PluginConfigError),
     /// This file or directory cannot be read.
     Unreadable(PathBuf, #[source] Arc<io::Error>),

@@ -2,9 +2,9 @@
 //! call of the plugin. [`Examination`] has the number of findings of each check of `doctor`.
 //!
 //! The plugin keeps no counters, because it runs for only milliseconds. Plugin and agent may be
-//! from different releases. So the figures contain the names of the CNI verbs, of the phases of a
-//! call and of `doctor`'s checks as text. The agent then also counts verbs, phases and checks that
-//! its own release does not know.
+//! from different releases. So the figures contain the names of CNI verbs, call phases and `doctor`
+//! checks as text. This lets the agent count even verbs, phases and checks that its own release
+//! does not know.
 
 use std::borrow::Cow;
 use std::time::Duration;

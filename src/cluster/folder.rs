@@ -65,7 +65,7 @@ impl Folder {
         read(&manifest.body).map_err(|error| error.to_string())
     }
 
-    /// Finds the pod of that name.
+    /// Finds the pod with this name.
     fn find_pod(&self, manifests: &Manifests, name: &PodName) -> Result<Pod, ClusterError> {
         let Some(manifest) = manifests.find("Pod", &name.namespace, &name.name) else {
             let place = self.place(manifests);

@@ -26,8 +26,8 @@ pub enum LookupError {
     /// The definition does not fit into the agent's answer, and the plugin's release is too old to
     /// accept definitions in separate messages.
     #[error(
-        "NetworkAttachmentDefinition {0} does not fit into the answer for a plugin of an older \
-         release (at most {1} bytes); use the same release of plugin and agent"
+        "NetworkAttachmentDefinition {0} does not fit into the answer (at most {1} bytes) for a \
+         plugin of an older release; use the same release of plugin and agent"
     )]
     TooLongForPlugin(ObjectRef, usize),
     /// The pod and the node configuration together name more definitions than this limit.
@@ -107,8 +107,8 @@ mod tests {
             ),
             (
                 LookupError::TooLongForPlugin(object(), 7),
-                "NetworkAttachmentDefinition a/n does not fit into the answer for a plugin of an older \
-                 release (at most 7 bytes); use the same release of plugin and agent",
+                "NetworkAttachmentDefinition a/n does not fit into the answer (at most 7 bytes) \
+                 for a plugin of an older release; use the same release of plugin and agent",
             ),
             (
                 LookupError::TooMany(object(), 7),

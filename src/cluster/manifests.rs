@@ -195,9 +195,10 @@ fn is_blank(document: &str) -> bool {
     })
 }
 
-/// Reads one YAML document or a sequence of JSON objects. As in kubectl, the content decides
-/// whether a document is YAML or JSON, and the ending of the file name does not. If a JSON object
-/// after the first is broken, returns the objects before the broken object and then the error.
+/// Reads one YAML document or a sequence of JSON objects. As in kubectl, the content of a document
+/// decides whether it is YAML or JSON. The ending of the file name does not matter. If a JSON
+/// object after the first is broken, returns the objects before the broken object and then the
+/// error.
 fn read_document(document: &str) -> Vec<Result<Value, DocumentError>> {
     let content = document.strip_prefix("---").unwrap_or(document);
     if content.trim_start().starts_with('{') {

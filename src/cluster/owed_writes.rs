@@ -87,8 +87,8 @@ impl OwedWrite {
     }
 }
 
-/// Returns the time since boot, formatted for the start of a file's name. Setting the clock back
-/// does not change this time.
+/// Returns the time since boot, formatted for the start of a file's name. Setting the wall
+/// clock does not affect this time.
 fn time_since_boot() -> String {
     let now = since_boot();
     format!("{:010}.{:09}", now.as_secs(), now.subsec_nanos())
@@ -145,8 +145,8 @@ impl OwedWrites {
         private_dir::create(&self.dir)
     }
 
-    /// Whether the directory was removed from the node while mounted into the agent's container.
-    /// The plugin then creates a new directory, which the agent does not see.
+    /// Whether the directory was removed from the node while it was mounted into the agent's
+    /// container. If so, the plugin creates a new directory, which the agent does not see.
     pub fn is_removed(&self) -> bool {
         fs::metadata(&self.dir).is_ok_and(|dir| dir.nlink() == 0)
     }

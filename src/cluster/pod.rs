@@ -48,7 +48,8 @@ pub struct PodAnnotations {
 }
 
 impl PodAnnotations {
-    /// Picks these annotations from all annotations of a pod. A blank annotation counts as missing.
+    /// Looks up the two annotations in `all`, the annotations of a pod. A blank annotation counts
+    /// as missing.
     pub fn from_map(all: &BTreeMap<String, String>) -> PodAnnotations {
         let get = |key: &str| {
             all.get(key)
@@ -124,8 +125,7 @@ impl PodAnnotations {
     /// pod's namespace.
     pub fn claims(&self, namespace: &str, dialect: Dialect) -> Vec<String> {
         let mut known = HashSet::new();
-        // The default namespace of the networks does not matter, because only the names of the
-        // IPAMClaims are used.
+        // The second argument affects only the names of networks, which are not used here.
         self.selections(namespace, namespace, dialect)
             .filter_map(|selection| selection.ipam_claim)
             .filter(|claim| known.insert(claim.clone()))
@@ -138,15 +138,15 @@ impl PodAnnotations {
 #[serde(default)]
 pub struct Pod {
     /// The UID that kubelet uses: `K8S_POD_UID` if the runtime passes it, otherwise `metadata.uid`.
-    /// In a folder of manifests, always `metadata.uid`. For a static pod, the API server has only
-    /// the mirror pod, whose `metadata.uid` differs from `K8S_POD_UID`.
+    /// The two differ for a static pod, because `metadata.uid` belongs to the pod's mirror pod. A
+    /// pod from a folder of manifests always has its `metadata.uid` here.
     #[serde(deserialize_with = "bounded::optional_text::<_, LONGEST_NAME>")]
     pub uid: Option<String>,
     /// The annotations that select networks.
     pub annotations: PodAnnotations,
-    /// The devices in the annotation `jackfield.io/devices` of a manifest, by resource name. With a
-    /// folder of manifests, they replace kubelet's allocation. In a cluster, kubelet allocates the
-    /// devices, so the plugin does not read this field from an agent's answer.
+    /// The pod's devices by resource name, from the annotation `jackfield.io/devices`. Only a
+    /// folder of manifests sets this field, as a substitute for kubelet's allocation. The plugin
+    /// does not read this field from an agent's answer.
     #[serde(skip_deserializing)]
     pub devices: BTreeMap<String, Vec<String>>,
     /// The containers that request extended resources, init containers first.
@@ -184,7 +184,7 @@ pub struct Container {
     /// How many devices the container requests, by resource name.
     #[serde(deserialize_with = "bounded::counts::<_, MOST_REQUESTS, LONGEST_NAME>")]
     pub requests: BTreeMap<String, u64>,
-    /// Whether the container runs to completion before the next container starts. Kubelet then
+    /// Whether the container runs to completion before the next container starts. If so, kubelet
     /// reuses the container's devices for later containers. False for a sidecar.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ends_first: bool,

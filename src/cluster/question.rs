@@ -52,16 +52,16 @@ impl Question {
     }
 }
 
-/// The answer to a [`Question`]: the pod, and the definitions and claims of its networks.
+/// The answer to a [`Question`]: the pod, and the definitions and IPAMClaims of its networks.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Answer {
     /// The pod.
     pub pod: Option<Pod>,
-    /// Every definition that the annotations or the question name, in no particular order.
+    /// Every definition in the annotations or the question, in no particular order.
     #[serde(deserialize_with = "looked_up")]
     pub definitions: Vec<(ObjectRef, LookupResult<Definition>)>,
-    /// Every claim that the annotations name, in no particular order.
+    /// Every IPAMClaim in the annotations, in no particular order.
     #[serde(deserialize_with = "looked_up")]
     pub claims: Vec<(String, LookupResult<IpamClaim>)>,
     /// The pod's devices according to kubelet. `None` if neither the agent nor the plugin asked
@@ -98,7 +98,7 @@ where
 }
 
 impl Answer {
-    /// Returns the definition of that name.
+    /// Returns the definition `object`, or the error of its lookup.
     pub fn definition(&self, object: &ObjectRef) -> Option<&LookupResult<Definition>> {
         self.definitions
             .iter()
@@ -125,7 +125,7 @@ impl Answer {
         }
     }
 
-    /// Returns the claim of that name.
+    /// Returns the IPAMClaim `name`, or the error of its lookup.
     pub fn claim(&self, name: &str) -> Option<&LookupResult<IpamClaim>> {
         self.claims
             .iter()

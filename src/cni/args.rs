@@ -8,8 +8,8 @@ use super::json::excerpt;
 
 /// The pairs of `CNI_ARGS` in their order: `K=V;K=V` (CNI 1.1.0 §2 "Parameters").
 ///
-/// Jackfield passes the pairs on in the same order. But Jackfield must not depend on the order of
-/// the keys, because containerd changes it with each call.
+/// Jackfield passes the pairs to plugins in the same order. But Jackfield must not depend on the
+/// order of the keys, because containerd changes the order with each call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CniArgs {
     pairs: Vec<(Box<str>, Box<str>)>,
@@ -79,7 +79,7 @@ impl fmt::Display for CniArgs {
     }
 }
 
-/// Why `CNI_ARGS` cannot be read or written: CNI error code 4.
+/// Why `CNI_ARGS` cannot be read or written (CNI error code 4).
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ArgsError {
     /// A pair without `=` or without a key.
@@ -87,8 +87,8 @@ pub enum ArgsError {
     Pair(String),
     /// An empty key, or a character that the format does not allow in a key or a value.
     #[error(
-        "CNI_ARGS: {0:?} cannot be passed on; give a key without ';', '=' and NUL, and a value \
-         without ';' and NUL"
+        "CNI_ARGS: {0:?} cannot be passed to a plugin; give a key that is not empty and has no \
+         equals sign, and use no semicolon or NUL"
     )]
     Separator(String),
 }

@@ -32,7 +32,7 @@ impl Error {
         }
     }
 
-    /// Returns the document for stdout on one line. Escapes line breaks and control characters in
+    /// Returns the document as one line, for stdout. Escapes line breaks and control characters in
     /// the texts, and cuts long texts.
     pub fn to_json(&self, version: Version) -> String {
         let mut document = json!({

@@ -94,10 +94,10 @@ impl From<&RawObject> for CapabilityArgs {
 /// An attachment that GC must keep: CNI 1.1.0 §2 "GC".
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ValidAttachment {
-    /// `CNI_CONTAINERID` of its ADD.
+    /// `CNI_CONTAINERID` of the attachment's ADD.
     #[serde(rename = "containerID")]
     pub container_id: ContainerId,
-    /// `CNI_IFNAME` of its ADD.
+    /// `CNI_IFNAME` of the attachment's ADD.
     pub ifname: InterfaceName,
 }
 

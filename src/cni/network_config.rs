@@ -35,9 +35,9 @@ pub struct NetworkConfig {
 }
 
 impl NetworkConfig {
-    /// Reads a configuration of either form. As in Multus, a configuration with `type` is a single
-    /// plugin, even if it also has `plugins`. If `type` is missing or empty, `plugins` is the list
-    /// of plugins.
+    /// Reads a list of plugins or a single plugin. As in Multus, a configuration with `type` is a
+    /// single plugin, even if it also has `plugins`. If `type` is missing or empty, `plugins` is
+    /// the list of plugins.
     ///
     /// The case of keys does not matter, and `null` means absent, as in Go's `encoding/json`.
     /// As in the reference library:

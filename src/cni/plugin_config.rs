@@ -58,7 +58,7 @@ impl PluginConfig {
 
     /// The name of the IPAM binary that the plugin executes, if the configuration names one.
     ///
-    /// Jackfield does not execute this binary. But the policy must allow its type, and an ADD fails
+    /// Jackfield does not execute this binary. But `policy` must allow the binary, and an ADD fails
     /// if the binary is missing.
     pub fn ipam_type(&self) -> Option<&PluginType> {
         self.ipam_type.as_ref()

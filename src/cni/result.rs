@@ -117,8 +117,8 @@ impl CniResult {
         read::parse(text, config_version)
     }
 
-    /// Writes the result in a version. Omits what the version cannot express, such as `mtu` before
-    /// 1.1.0, or a second IPv4 address before 0.3.0.
+    /// Writes the result as JSON of `version`. Omits what the version cannot express, such as `mtu`
+    /// before 1.1.0, or a second IPv4 address before 0.3.0.
     ///
     /// # Errors
     ///

@@ -61,8 +61,8 @@ impl Version {
     }
 
     /// Returns the highest version that both a configuration and Jackfield support (CNI 1.1.0 §1
-    /// "Version considerations"). A configuration that names no version has version 0.1.0. An empty
-    /// string is no version.
+    /// "Version considerations"). A configuration without a version has version 0.1.0. An empty
+    /// string counts as no version.
     ///
     /// # Errors
     ///
@@ -131,8 +131,7 @@ impl FromStr for Version {
     }
 }
 
-/// A CNI version that Jackfield does not support, or a comma-separated list of such versions; CNI
-/// error code 1.
+/// A CNI version that Jackfield does not support, or a comma-separated list of such versions.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("CNI version {0:?} is not supported; use one of {supported}", supported = Version::supported())]
 pub struct VersionError(String);

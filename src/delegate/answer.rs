@@ -41,7 +41,7 @@ pub(super) fn complete(verb: Verb, ending: Ending, stdout: &[u8]) -> bool {
         || !matches!(Documents::count(stdout), Documents::None | Documents::Cut)
 }
 
-/// Returns the answer or the error of a plugin that has run: CNI 1.1.0 §2 "Errors", §5.
+/// Returns the answer or the error of a plugin that has run (CNI 1.1.0 §2 "Errors", §5).
 pub(super) fn judge(
     verb: Verb,
     after: Duration,

@@ -6,8 +6,8 @@ use std::process::Command;
 use super::call::DelegateCall;
 use super::depth::{DEPTH_VARIABLE, Depth};
 
-/// The `PATH` of delegates if the runtime's environment has none. Plugins need it to run tools such
-/// as `iptables`.
+/// The `PATH` of delegates if the runtime's environment has no `PATH`. Plugins need a `PATH` to run
+/// tools such as `iptables`.
 const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// The part of the environment that all delegates share.

@@ -49,14 +49,14 @@ pub enum DelegateError {
     NotStarted(PathBuf, #[source] io::Error),
     /// The plugin did not exit within this time, so Jackfield killed it.
     #[error(
-        "no answer within {0:?}, killed with its children{1}; find out what it waits for, or raise \
-         deadlines.delegate and the verb's own deadline"
+        "no answer within {0:?}{1}; Jackfield killed the plugin and its children; find out what \
+         the plugin waits for, or raise both deadlines.delegate and the verb's own deadline"
     )]
     Hung(Duration, LastLine),
     /// The plugin exceeded this time or the output limit, and Jackfield could not kill it.
     #[error(
-        "hangs in the kernel after {0:?} and cannot be killed{1}; check the kernel's log, and \
-         reboot the node if the process does not end"
+        "hangs in the kernel and cannot be killed (time limit {0:?}){1}; check the kernel's log, \
+         and reboot the node if the process does not end"
     )]
     Unkillable(Duration, LastLine),
     /// The plugin wrote too much to stdout. If the plugin was still running, Jackfield killed it.

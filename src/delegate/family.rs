@@ -34,8 +34,8 @@ impl ProcessFamily {
 
     /// Adds the descendants that are alive now.
     ///
-    /// Stores pidfds, since the kernel may reuse a process ID before the signal. Adds nothing on a
-    /// kernel without pidfds.
+    /// Stores pidfds, since the kernel may reuse the ID of a process that ends before the signal.
+    /// Adds nothing on a kernel without pidfds.
     pub(super) fn add_descendants(&mut self) {
         let mut parents = vec![self.leader];
         let mut count = 0;

@@ -1,5 +1,5 @@
-//! Remedies for the most common errors of sriov-cni and ib-sriov-cni. The messages of these plugins
-//! name the operation that failed, but not the remedy.
+//! Remedies for the most common errors of sriov-cni and ib-sriov-cni. The plugins' own messages
+//! describe the operation that failed, but give no remedy.
 
 use crate::cni;
 
@@ -27,7 +27,8 @@ const REMEDIES: [(&[&str], &str); 17] = [
     ),
     (
         &["trust", "not supported"],
-        "the driver of the device cannot set trust, so drop trust from the definition",
+        "the driver of the device does not support the key \"trust\", so drop this key from the \
+         definition",
     ),
     (
         &["vlan", "not supported"],
@@ -121,7 +122,7 @@ mod tests {
             ),
             (
                 r#"SRIOV-CNI failed to configure VF "failed to set vf 1 trust flag to on: operation not supported""#,
-                "drop trust",
+                "the key \"trust\", so drop this key",
             ),
             (
                 r#"failed to set up pod interface "net1" from the device "eth0": failed to set netlink MAC address to 02:11:22:33:44:55: cannot assign requested address"#,

@@ -101,7 +101,7 @@ const WRITABLE_BY_ALL: u32 = 0o002;
 /// Lists the searched directories, for a message.
 pub(super) fn list(dirs: &[PathBuf]) -> String {
     if dirs.is_empty() {
-        return "an empty CNI_PATH".into();
+        return "CNI_PATH, which is empty".into();
     }
     let listed = dirs.iter().map(|dir| match dir.is_absolute() {
         true => dir.display().to_string(),
@@ -114,16 +114,19 @@ pub(super) fn list(dirs: &[PathBuf]) -> String {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum FindError {
     /// No directory contains the binary.
-    #[error("no binary {plugin} in {dirs}; install the plugin or correct its type")]
+    #[error(
+        "no binary named {plugin} in {dirs}; install the plugin, or correct its name in the \
+         configuration"
+    )]
     NotFound {
         /// The name of the binary.
         plugin: PluginType,
         /// The searched directories.
         dirs: String,
     },
-    /// The directories contain files with the plugin's name, but none is executable. The variant
-    /// contains the path of the first file.
-    #[error("{0} is not executable; reinstall the plugin or `chmod 755` it")]
+    /// The directories contain files with the plugin's name, but none is executable. The path is
+    /// that of the first such file.
+    #[error("{0} is not executable; reinstall the plugin, or run `chmod 755 {0}`")]
     NotExecutable(PathBuf),
     /// The binary is Jackfield.
     #[error("{0} is jackfield itself; name another plugin as the delegate")]
@@ -181,14 +184,15 @@ mod tests {
         let dirs = [dir.path().to_owned(), PathBuf::from("bin")];
         let error = find(&dirs, &plugin("bridge"), &ours()).unwrap_err();
         let expected = format!(
-            "no binary bridge in {}, bin (not absolute); install the plugin or correct its type",
+            "no binary named bridge in {}, bin (not absolute); install the plugin, or correct its \
+             name in the configuration",
             dir.path().display()
         );
         assert_eq!(error.to_string(), expected);
         let nowhere = find(&[], &plugin("bridge"), &ours())
             .unwrap_err()
             .to_string();
-        assert!(nowhere.contains("an empty CNI_PATH"), "{nowhere}");
+        assert!(nowhere.contains("in CNI_PATH, which is empty"), "{nowhere}");
     }
 
     #[test]

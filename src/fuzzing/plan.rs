@@ -17,7 +17,7 @@ const CONF: &[u8] = br#"{"cniVersion":"1.0.0","name":"j","type":"jackfield","und
                                   "denyKeys":["ipam.dataDir","sysctl","args.cni.a.b"]}}}}"#;
 
 /// Plans the attachments of a pod. The input contains the annotation of the pod, a zero byte, and a
-/// configuration. Every definition that the annotation names has this configuration.
+/// configuration. Every definition in the annotation has this configuration.
 ///
 /// If the plan has no problems, checks that all interfaces have different names, and that the
 /// attachments comply with the policy of the namespace. Every plugin must have an allowed type, and

@@ -12,8 +12,7 @@
 //!
 //! Each reservation is a symbolic link. The kernel creates a link and sets its target in one step,
 //! and one `readlink` finds the holder. A link to a missing or damaged record, or to a record
-//! without the resource, reserves nothing. So a link that a killed process left without a record
-//! does no harm.
+//! without the resource, reserves nothing.
 
 use std::fmt;
 use std::fs;
@@ -37,8 +36,8 @@ const FOLDER: &str = "exclusive";
 /// The number of bytes of a segment's hash in a file name.
 const HASH: usize = 16;
 
-/// A resource that only one sandbox may have. For a record of the previous release, the segment is
-/// `None`.
+/// A resource that only one sandbox may have. The segment is `None` in a record of the previous
+/// release.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Exclusive {
     /// A PCI device.
@@ -62,7 +61,7 @@ impl Exclusive {
     }
 
     /// The segment on which the resource is exclusive. `None` for a device, which is exclusive on
-    /// the node. Also `None` in a record of the previous release.
+    /// the node. Also `None` for a resource in a record of the previous release.
     pub fn segment(&self) -> Option<&Segment> {
         match self {
             Exclusive::Device(_) => None,
@@ -193,7 +192,8 @@ impl Journal {
         Ok(holder.is_some_and(|name| name == Path::new(&key.file_name())))
     }
 
-    /// Returns the sandbox other than `key` that holds `what`, if there is one.
+    /// Returns the sandbox that holds `what`. Returns `None` if no sandbox holds `what`, or if
+    /// `key` holds it.
     ///
     /// # Errors
     /// Code 109 if the link cannot be read, or if an I/O error prevents reading the holder's

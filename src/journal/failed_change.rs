@@ -1,5 +1,5 @@
-//! Failed changes of the networks of running pods. Each sandbox whose last change failed has a
-//! file, the marker of the failed change. After a pause, a STATUS starts the retry.
+//! Failed changes of the networks of running pods. The journal contains a marker file for each
+//! sandbox whose last change failed. After a pause, a STATUS starts the retry.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ pub(super) const FOLDER: &str = "changes";
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct FailedChange {
     /// The digest of the annotation that Jackfield tried to apply. If the change failed before
-    /// Jackfield knew the annotation, this is the default digest.
+    /// Jackfield knew the annotation, this is `NetworksDigest::default()`.
     networks: NetworksDigest,
     /// The number of failed attempts for this annotation.
     attempts: u32,
@@ -45,9 +45,8 @@ impl Journal {
     }
 
     /// Whether Jackfield may now try to apply the annotation with the digest `networks`. If the
-    /// last change failed with this annotation, Jackfield must wait until the retry is due. If the
-    /// annotation of the failed change is unknown, Jackfield must wait too, because it may be this
-    /// annotation.
+    /// last change failed with the same annotation, or with an unknown annotation, Jackfield must
+    /// wait until the retry is due.
     pub fn may_change(&self, key: &Key, networks: &NetworksDigest) -> bool {
         let failed = self.failed_change(key);
         let unknown = NetworksDigest::default();

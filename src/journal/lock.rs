@@ -5,9 +5,9 @@
 //! the middle of an ADD, its delegate becomes an orphan that still holds the lock, and the next DEL
 //! waits for the orphan. So no delegate's ADD runs at the same time as a DEL of the same container.
 //!
-//! The DEL kills the orphan only if the orphan does not finish in time (see [`Lock::take`]). A
-//! plugin that is killed halfway may leave state that its own DEL does not find, such as an
-//! interface without its final name.
+//! The DEL first gives the orphan time to finish, and kills the orphan only after that time (see
+//! [`Lock::take`]). A plugin that is killed halfway may leave state that its own DEL does not find,
+//! such as an interface without its final name.
 
 mod changes;
 mod error;
@@ -55,7 +55,7 @@ pub struct Lock {
 }
 
 impl Lock {
-    /// Takes the lock of `container` in `dir`, by `deadline`.
+    /// Takes the lock of `container` in `dir`, or gives up at `deadline`.
     ///
     /// If a running Jackfield holds the lock, waits for the lock. If only orphans of a dead
     /// Jackfield hold the lock, waits 500 ms for the orphans to finish, and then kills them. If

@@ -1,6 +1,6 @@
-//! The cache of the attachments that Multus made. The key `cniDir` of Multus' configuration names
-//! the cache's directory. Jackfield only reads the cache, with one exception: the uninstallation
-//! removes the files of pods that Jackfield has detached.
+//! The cache of the attachments that Multus made. The directory of the cache is the value of the
+//! key `cniDir` in Multus' configuration. Jackfield only reads the cache, with one exception: the
+//! uninstallation removes the files of pods that Jackfield has detached.
 //!
 //! ```text
 //! <cniDir>/<container>                                the delegates, in order of attachment
@@ -8,8 +8,8 @@
 //! ```
 //!
 //! Neither file is complete: the first contains the order and what the pod requested, the second
-//! contains the arguments and the result. If one file is missing or damaged, Jackfield detaches
-//! with the other file alone, because otherwise the attachment would leak.
+//! contains the arguments and the result. If one file is missing or damaged, Jackfield uses the
+//! other file alone to detach the network, because otherwise the attachment would leak.
 
 mod damage;
 mod delegate;
@@ -176,7 +176,8 @@ impl<'a> MultusCache<'a> {
 
 /// Reads the delegates from the file of a sandbox.
 fn delegates(file: &Path) -> Result<Vec<Option<Box<RawValue>>>, CacheError> {
-    // If the container has the ID `results`, this path is the directory of the result files.
+    // For a container with the ID `results`, `file` is the directory of the result files. So this
+    // container has no file.
     match file.is_file() {
         true => read_json(file),
         false => Ok(Vec::new()),

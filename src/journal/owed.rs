@@ -73,8 +73,8 @@ impl Journal {
         Ok(owed)
     }
 
-    /// Whether the caller may start a retry of `key`. If a retry is due, sets its due time to the
-    /// current time plus `by`, so that no other call starts it meanwhile. Limits `by` to the
+    /// Whether the caller may start a retry of `key`. If a retry is due, sets the due time to the
+    /// current time plus `by`, so that no other call starts the same retry. Limits `by` to the
     /// longest wait. Returns false if no retry is due, or if the new due time cannot be written.
     /// The caller must hold the container's lock.
     pub fn postpone(&self, key: &Key, by: Duration) -> bool {
@@ -128,8 +128,8 @@ pub(super) fn due_after(attempts: u32, longest: Duration) -> u64 {
     now().saturating_add(wait.min(longest.as_secs()))
 }
 
-/// Whether a retry is due. `due` and `now` are seconds since the epoch. A retry is also due if
-/// `due` is further away than the longest wait, because the clock must have been set back.
+/// Whether a retry is due. `due` and `now` are seconds since the epoch. Jackfield sets `due` at
+/// most `longest` ahead. If `due` is further ahead, the clock was set back, and the retry is due.
 pub(super) fn is_due(due: u64, now: u64, longest: Duration) -> bool {
     due <= now || due - now > longest.as_secs()
 }

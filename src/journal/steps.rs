@@ -47,13 +47,13 @@ pub struct Header {
     #[serde(with = "List::<wire::Attachment>")]
     pub attachments: Vec<Attachment>,
     /// The digest of the networks annotation that the ADD or the last successful change applied. If
-    /// the pod's annotation now has another digest, the pod's networks need a change. Each change
+    /// the pod's annotation has a different digest, the pod's networks need a change. Each change
     /// first replaces the digest with an empty digest, which matches no annotation. If the change
     /// fails, the empty digest stays until a later change succeeds. `None` in records of older
     /// releases and in records that a DEL has reconstructed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub networks: Option<NetworksDigest>,
-    /// The change of the running pod's networks that is under way.
+    /// The unfinished change of the running pod's networks, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub change: Option<PendingChange>,
 }
@@ -124,9 +124,10 @@ pub enum Step<'a> {
     Started(usize),
     /// The delegates of this attachment have succeeded.
     Attached(usize, Cow<'a, CniResult>),
-    /// The ADD of the delegate at this position in the attachment's chain failed. No later delegate
-    /// of the chain ran. The rollback of an ADD writes this step only if the rollback could not
-    /// detach everything. The rollback of a change always writes this step.
+    /// A delegate of this attachment failed its ADD. The second `usize` is the position of that
+    /// delegate in the attachment's chain. No later delegate of the chain ran. The rollback of an
+    /// ADD writes this step only if the rollback could not detach everything. The rollback of a
+    /// change always writes this step.
     Failed(usize, usize),
     /// Jackfield is about to change the pod's default routes for this attachment.
     Routes(usize, Cow<'a, RouteChange>),
@@ -154,9 +155,9 @@ pub struct Progress {
     pub started: bool,
     /// The result of the delegates.
     pub result: Option<CniResult>,
-    /// The position in the chain at which a delegate failed.
+    /// The position of the failed delegate in the chain.
     pub failed_at: Option<usize>,
-    /// The change of default routes that was made, or was about to be made, for this attachment.
+    /// The default routes that Jackfield changed, or was about to change, for this attachment.
     pub routes: RouteChange,
     /// Whether the attachment has been detached.
     pub detached: bool,
@@ -181,7 +182,8 @@ pub struct Sandbox {
     /// Whether the ADD attached and verified every attachment.
     pub complete: bool,
     /// Whether steps may be missing because a line is incomplete or damaged, or because a reboot
-    /// interrupted the ADD or a change. Every intended attachment may then have been started.
+    /// interrupted the ADD or a change. If steps may be missing, every intended attachment may have
+    /// been started.
     pub is_torn: bool,
 }
 
@@ -307,7 +309,7 @@ pub enum RecordError {
     #[error(transparent)]
     Json(#[from] serde_json::Error),
     /// The sandbox in the header is not the sandbox in the name of the file.
-    #[error("its header names a different sandbox")]
+    #[error("its header belongs to a different sandbox")]
     Foreign,
 }
 

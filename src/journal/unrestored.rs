@@ -1,7 +1,7 @@
 //! Devices that could not be restored after their pod was detached.
 //!
 //! ```text
-//! unrestored/<address>      the earlier state of a device, and what could not be restored
+//! unrestored/<address>      the original state of a device, and what could not be restored
 //! ```
 //!
 //! The next operation that attaches such a device retries the restoration. The operation is an ADD,

@@ -5,8 +5,8 @@
 //! route gets a new name, the build fails until the mirror has the new name too. `tests/golden`
 //! contains the expected JSON.
 //!
-//! Other types have no mirror, for example addresses, CNI results and the names of pods. The
-//! journal uses their own serialization.
+//! Some types, such as addresses, CNI results and the names of pods, have no mirror. The journal
+//! uses the serde implementations of these types.
 
 mod attachment;
 mod device;

@@ -7,15 +7,15 @@ use netlink_packet_route::address::{AddressAttribute, AddressFlags, AddressMessa
 
 /// An IP address of a link, with its state in duplicate address detection.
 ///
-/// Duplicate address detection exists only for IPv6 (RFC 4862 §5.4). An IPv4 address has false in
-/// `dad_failed`, `tentative` and `optimistic`.
+/// Duplicate address detection exists only for IPv6 (RFC 4862 §5.4). For an IPv4 address,
+/// `dad_failed`, `tentative` and `optimistic` are false.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Address {
     /// The index of the link.
     pub index: u32,
     /// The address and its prefix length.
     pub address: IpNet,
-    /// Whether another host on the link has the same address. The kernel then does not use the
+    /// Whether another host on the link has the same address. The kernel does not use such an
     /// address.
     pub dad_failed: bool,
     /// True while the check for duplicates runs, and also after the check has found a duplicate.
@@ -26,7 +26,7 @@ pub struct Address {
 }
 
 impl Address {
-    /// Returns whether the check for duplicates runs and the kernel does not use the address yet.
+    /// Returns whether the kernel must finish the check for duplicates before it uses the address.
     #[must_use]
     pub fn is_pending(&self) -> bool {
         self.tentative && !self.optimistic && !self.dad_failed

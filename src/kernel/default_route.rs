@@ -75,9 +75,9 @@ pub struct DefaultRoute {
     /// The distance to the destination (`RT_SCOPE_*`). An IPv4 route usually has 0 with a gateway
     /// and 253 without a gateway; an IPv6 route has 0.
     pub scope: u8,
-    /// Only packets with this type of service use the route.
+    /// The type of service of packets that use the route; 0 for all packets.
     pub tos: u8,
-    /// Only packets from this prefix use the route (IPv6).
+    /// The source prefix of packets that use the route (IPv6); `None` for all packets.
     pub from: Option<IpNet>,
     /// The source address for packets whose sender has not chosen an address.
     pub prefsrc: Option<IpAddr>,

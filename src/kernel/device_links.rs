@@ -75,8 +75,8 @@ pub trait DeviceLinks {
 pub enum LinkChange {
     /// Sets the link up.
     Up,
-    /// Sets the link down. While a link is up, the kernel or the driver may refuse to change its
-    /// name, hardware address or MTU.
+    /// Sets the link down. The kernel or the driver may refuse to change the name, the hardware
+    /// address or the MTU of a link that is up.
     Down,
     /// Renames the link.
     Name(String),
@@ -84,6 +84,6 @@ pub enum LinkChange {
     Address(Vec<u8>),
     /// Sets the MTU, in octets.
     Mtu(u32),
-    /// Moves the link to the network namespace of this process, and renames it to this name.
+    /// Moves the link to the network namespace of this process, and gives the link this name.
     Home(String),
 }

@@ -93,8 +93,8 @@ impl NetlinkError {
         }
     }
 
-    /// Returns true if the answer is missing or incomplete, or if the kernel lacked memory. The
-    /// same request may then succeed later.
+    /// Returns true if the answer is missing or incomplete, or if the kernel lacked memory. In
+    /// these cases, the same request may succeed later.
     fn is_passing(&self) -> bool {
         !matches!(self, Self::Refused { .. } | Self::Garbled(_))
             || self.is_errno(nix::libc::ENOMEM)
@@ -114,7 +114,7 @@ impl NetlinkError {
     }
 }
 
-/// A refusal without an explanation.
+/// Converts an I/O error to a refusal without an explanation.
 impl From<io::Error> for NetlinkError {
     fn from(source: io::Error) -> Self {
         Self::Refused {

@@ -12,8 +12,8 @@ pub struct Link {
     pub name: String,
     /// The hardware address: 6 octets on Ethernet, 20 on IPoIB, empty on some links.
     pub address: Vec<u8>,
-    /// The permanent hardware address, if the link has one. It remains the same when a bond changes
-    /// [`Link::address`]. Linux 5.6 and later.
+    /// The permanent hardware address, if the link has one. This address remains the same when a
+    /// bond changes [`Link::address`]. Reported by Linux 5.6 and later.
     pub perm_address: Option<Vec<u8>>,
     /// The MTU, in octets.
     pub mtu: u32,
@@ -27,14 +27,16 @@ pub struct Link {
     pub kind: Option<String>,
     /// The index of the link's master: a bridge, a bond or a VRF.
     pub master: Option<u32>,
-    /// The index of the lower link (for example the parent of a macvlan) or of the peer of a veth.
+    /// The index of the lower link, such as the parent of a macvlan. For a veth, the index of the
+    /// peer.
     pub lower: Option<u32>,
     /// The namespace of [`Link::lower`], as an ID that is valid in the namespace of this link.
     /// [`None`] if both links are in the same namespace.
     pub lower_netns: Option<i32>,
-    /// The bus of the parent device (`pci`, `virtio`, `auxiliary`). Linux 5.14 and later.
+    /// The bus of the parent device (`pci`, `virtio`, `auxiliary`). Reported by Linux 5.14 and
+    /// later.
     pub parent_bus: Option<String>,
-    /// The name of the parent device on that bus. Linux 5.14 and later.
+    /// The name of the parent device on that bus. Reported by Linux 5.14 and later.
     pub parent_name: Option<String>,
 }
 

@@ -85,7 +85,7 @@ pub struct PlacedDevice {
 ///
 /// # Errors
 /// [`KernelError`] if a namespace cannot be read, for example because the process lacks privileges.
-/// The function does not skip such a namespace, because the list could then lack devices.
+/// The function does not skip such a namespace, because the namespace may contain devices.
 pub fn placed_devices() -> Result<Vec<PlacedDevice>, KernelError> {
     #[cfg(test)]
     if crate::machine::current().is_some() {

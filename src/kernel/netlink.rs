@@ -62,8 +62,9 @@ impl Netlink {
         name: Option<&str>,
     ) -> Result<Vec<Link>, NetlinkError> {
         // Ask for neither counters nor virtual functions, because a `Link` contains neither. The
-        // counters are half of an answer, and the kernel visits every CPU to sum them up. The
-        // kernel describes virtual functions only if the mask contains `LinkExtentMask::Vf`.
+        // counters would double the size of an answer, and the kernel would visit every CPU to sum
+        // them up. The kernel describes virtual functions only if the mask contains
+        // `LinkExtentMask::Vf`.
         let mask = LinkAttribute::ExtMask(vec![LinkExtentMask::SkipStats]);
         let mut message = LinkUnspec::new_with_index(index).append_extra_attribute(mask);
         if let Some(name) = name {

@@ -115,8 +115,8 @@ impl VfState {
     /// Returns the reported values as settings. Writing the settings in this sequence restores the
     /// state.
     ///
-    /// Trust and `mac` come first, because they decide whether the address of the VF's interface
-    /// can change. Many drivers allow this only if the VF is trusted or `mac` is not set.
+    /// `trust` and `mac` come first, because they decide whether the address of the VF's interface
+    /// can change. Many drivers allow this change only if the VF is trusted or `mac` is not set.
     pub fn settings(&self) -> impl Iterator<Item = VfSetting> + use<> {
         [
             self.trust.map(VfSetting::Trust),

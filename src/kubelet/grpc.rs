@@ -1,4 +1,5 @@
-//! A gRPC call, one message each way, over HTTP/2 on a unix socket.
+//! Makes gRPC calls over HTTP/2 on a unix socket. Each call has one request message and one answer
+//! message.
 //!
 //! ```text
 //! HEADERS POST /v1.PodResourcesLister/Get │ DATA 0 │ length, 4 bytes │ protobuf

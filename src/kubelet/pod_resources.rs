@@ -48,9 +48,9 @@ impl PodResources {
         &self.socket
     }
 
-    /// Returns the devices of a pod. If `resources` contains a resource of which the pod has no
-    /// device, the answer also lists the resources that have devices on this node. If a request
-    /// fails, [`failure`](PodDevices::failure) contains the error.
+    /// Returns the devices of a pod. If the pod has no device for a resource in `resources`,
+    /// [`on_node`](PodDevices::on_node) lists all resources that have devices on this node. If a
+    /// request fails, [`failure`](PodDevices::failure) contains the error.
     pub async fn devices_of(&self, namespace: &str, name: &str, resources: &[&str]) -> PodDevices {
         let until = Instant::now() + WITHIN;
         let mut devices = match self.pod(namespace, name, until).await {
@@ -118,9 +118,9 @@ impl PodResources {
         Ok(Some(names.into_iter().collect()))
     }
 
-    /// Makes one call. If kubelet refuses the call because of its rate limit, retries until the
-    /// time `until`, and then returns the refusal. If the connection is from an earlier call and
-    /// fails, retries over a new connection.
+    /// Makes one call. Uses the open connection if there is one, and retries over a new connection
+    /// if the open connection fails. Also retries if kubelet refuses the call because of the rate
+    /// limit. Returns kubelet's last refusal if no retry succeeds before `until`.
     async fn call<Q: Message, A: Message + Default>(
         &self,
         method: &str,

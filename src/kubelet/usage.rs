@@ -30,7 +30,7 @@ pub(super) fn count(allocatable: AllocatableResponse, list: ListResponse) -> Vec
 }
 
 /// Returns the devices of each resource without duplicates. Several containers may list the same
-/// device, because kubelet allocates an init container's devices to later containers again.
+/// device, because kubelet also allocates an init container's devices to later containers.
 fn by_resource(
     pieces: impl IntoIterator<Item = DevicesOfResource>,
 ) -> BTreeMap<String, BTreeSet<String>> {

@@ -1,4 +1,4 @@
-//! Digests of texts that select networks. If a pod's selection changes, its digest changes.
+//! Digests of texts that select networks. If the text changes, the digest changes.
 
 use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
@@ -10,9 +10,9 @@ const LENGTH: usize = 32;
 
 /// The digest of an annotation that selects networks, or of one element of the annotation.
 ///
-/// The default value is empty, and no text has this digest. A sandbox has the default value while
-/// Jackfield changes its networks, and after a change that failed halfway. Such a sandbox matches
-/// no annotation.
+/// The default value is the empty digest, which matches no text. The record of a sandbox contains
+/// the empty digest while Jackfield changes the networks of the sandbox, and after a change that
+/// failed halfway.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct NetworksDigest(#[serde(deserialize_with = "bounded::text::<_, LENGTH>")] String);

@@ -132,9 +132,8 @@ impl Selection {
         args
     }
 
-    /// Returns the digest of the network's name and the requests, without the name of the
-    /// interface. Journals keep the digest, so equal selections must have the same digest in every
-    /// release.
+    /// Returns the digest of the network's name and of all requests except `interface`. Journals
+    /// keep the digest, so equal selections must have the same digest in every release.
     pub fn digest(&self) -> NetworksDigest {
         let mut text = self.network.to_string();
         let mut add = |key: &str, value: &str| text.push_str(&format!("\n{key}={value}"));

@@ -123,7 +123,8 @@ impl StatusEntry {
         }
     }
 
-    /// Lists all other entries of a sandbox in the first entry, under `io.jackfield.attached`.
+    /// Lists the second entry and all further entries in [`attached`](Self::attached) of the first
+    /// entry. `entries` contains all entries of one sandbox.
     pub fn sign(entries: &mut [StatusEntry]) {
         if let [first, others @ ..] = entries {
             first.attached = others.iter().map(StatusEntry::mark).collect();

@@ -17,8 +17,8 @@ use crate::kernel::{PodLinks, PodNetns};
 use crate::plan::{Attachment, Reason};
 use crate::verify::Masters;
 
-/// An ADD reserves a quarter of the remaining time for a rollback. So does a change of a running
-/// pod's networks.
+/// An ADD reserves 1/`KEPT_FOR_DETACHING` of the remaining time for a rollback. So does a change of
+/// a running pod's networks.
 pub(super) const KEPT_FOR_DETACHING: u32 = 4;
 
 /// Refuses an attachment if the network namespace already has a link with the interface name of the

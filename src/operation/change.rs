@@ -6,9 +6,9 @@
 //! ```
 //!
 //! The sandbox's record contains the intent ([`PendingChange`]) until the change is complete or
-//! rolled back. If this process is killed earlier, a DEL still detaches everything that the change
-//! may have started. If no DEL comes, the next change first detaches the attachments that the
-//! interrupted change was adding or removing.
+//! rolled back. If this process is killed before that, a DEL still detaches everything that the
+//! change may have started. If no DEL comes, the next change first detaches the attachments that
+//! the interrupted change was adding or removing.
 //!
 //! [`PendingChange`]: crate::journal::PendingChange
 
@@ -94,8 +94,8 @@ pub fn foresee(context: &Context<'_>) -> Result<Changed, Failure> {
 /// Changes no network if the sandbox's pod is not running.
 ///
 /// # Errors
-/// The failure of any step. If attaching a network fails, the change detaches its new networks. It
-/// does not reattach the networks that it detached earlier. If the change fails after Jackfield has
+/// The failure of any step. If a network cannot be attached, the change detaches the new networks,
+/// but does not reattach the networks that it has removed. If the change fails after Jackfield has
 /// found that the pod is running, the journal records the failure, and the pod gets an event.
 pub fn change(context: &Context<'_>) -> Result<Changed, Failure> {
     capabilities::require()?;
@@ -206,9 +206,9 @@ fn change_locked(
 
 /// Records that the attachments agree with the annotation, whose digest is `networks`.
 ///
-/// A change records an empty digest when it begins, and replaces the empty digest after publishing
-/// the status. So if the record has the empty digest, an earlier change possibly did not publish
-/// the status. `agree` then publishes the status first.
+/// A change records an empty digest when it begins, and replaces the empty digest after it has
+/// published the status. If the record still has the empty digest, the previous change may not have
+/// published the status. In this case, `agree` first publishes the status.
 fn agree(
     context: &Context<'_>,
     mut sandbox: Sandbox,

@@ -18,8 +18,11 @@ use crate::request::{NodeConfig, Strictness};
 use crate::verify::Masters;
 
 /// Checks a pod. For each attachment, calls CHECK of the delegates and then verifies the interface
-/// in the kernel. At the end, verifies the settings of the attachments' VFs. Skips attachments that
-/// an unfinished change attaches or detaches. Returns the network-status of the attachments.
+/// in the kernel. At the end, verifies the settings of the attachments' VFs. Returns the
+/// network-status of the attachments.
+///
+/// A change of the pod's networks may have failed or been interrupted before it could clean up. In
+/// this case, skips the attachments that the change was adding or removing.
 ///
 /// # Errors
 /// - If an attachment fails its check, or if the settings of a VF differ.

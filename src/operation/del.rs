@@ -2,7 +2,7 @@
 //! ([`recovery`]):
 //!
 //! - There is no usable record.
-//! - The ADD of a network failed, and now the delegates refuse to detach this network.
+//! - The ADD of a network failed, and the delegates refuse to detach this network.
 
 use super::detach::{self, Detachment};
 use super::note::damage;
@@ -12,8 +12,8 @@ use crate::cluster::SandboxNetworks;
 use crate::journal::{Key, Lookup, Sandbox};
 use crate::kernel::PodNetns;
 
-/// The share of its remaining time that DEL keeps to detach the sandbox, as a divisor: 2 means one
-/// half. DEL may use the other half to wait until the cluster network is ready.
+/// DEL may wait until the cluster network is ready, but reserves 1/`KEPT_FOR_DETACHING` of the
+/// remaining time for detaching the sandbox.
 const KEPT_FOR_DETACHING: u32 = 2;
 
 /// Detaches a pod. Succeeds if the sandbox is unknown or already detached (CNI 1.1.0 §2 DEL).

@@ -121,7 +121,7 @@ pub(super) fn detach_some(
 }
 
 /// Drops the pending publications of a static pod after its last sandbox is gone. The publications
-/// wait for the pod's mirror pod, which may never appear now.
+/// wait for the pod's mirror pod, which may never appear.
 fn forget_static_pod(context: &Context<'_>, sandbox: &Sandbox) {
     if let Some(pod) = &sandbox.header.pod
         && pod.uid.as_deref().is_some_and(is_of_static_form)
@@ -187,8 +187,9 @@ pub(super) fn attempt(
 ///
 /// For a DEL from the runtime, tries `CNI_NETNS` first, then the recorded path. The runtime may
 /// omit `CNI_NETNS` even while the pod exists (CNI 1.1.0 §2 DEL). For every other detachment, tries
-/// only the recorded path. A path may now lead to another pod's namespace. Returns the first path
-/// that leads to the recorded namespace, or `None` if no path does.
+/// only the recorded path. Another pod's namespace may have replaced the recorded namespace at a
+/// path. Returns the first path that still leads to the recorded namespace, or `None` if no path
+/// does.
 ///
 /// If the record lacks the namespace's identity, this function cannot check the paths. A DEL from
 /// the runtime then gets its `CNI_NETNS`, and every other detachment gets `None`.

@@ -1,5 +1,5 @@
-//! Examines networks without attaching a pod, and reports the problems of their configurations and
-//! programs.
+//! Examines networks without attaching a pod. Reports networks that do not exist, invalid
+//! configurations, and plugins whose programs are missing or cannot be used.
 
 use super::{Context, Failure, networks};
 use crate::cluster::{Catalog, Network, NetworkError};

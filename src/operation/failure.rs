@@ -116,7 +116,8 @@ pub enum Failure {
     /// The result cannot be expressed in the `cniVersion` of the node configuration.
     #[error("result of the cluster network: {0}")]
     Result(#[from] cni::ResultError),
-    /// The attachment in the kernel differs from what the pod requested or the delegate reported.
+    /// The attachment that the kernel shows differs from the pod's request or from the delegate's
+    /// result.
     #[error("{0}: {findings}", findings = joined(.1, ", "))]
     Verification(NetworkPlace, Vec<Finding>),
     /// Jackfield cannot publish the device-info of an attachment: its device-info file cannot be

@@ -1,5 +1,5 @@
-//! The question that Jackfield asks the cluster when the runtime calls Jackfield. The question
-//! depends on what the runtime says about the pod.
+//! Builds the question that a call of the runtime asks the cluster. The question depends on what
+//! the runtime says about the pod.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -51,8 +51,8 @@ impl Inquiry {
         }
     }
 
-    /// Returns the question for the cluster. Returns `None` if both of these conditions are met,
-    /// because the call then does not need the cluster:
+    /// Returns the question for the cluster, or `None` if the call does not need the cluster. The
+    /// call does not need the cluster if both of these conditions are met:
     ///
     /// - Jackfield can read all networks in the node configuration without asking the cluster
     ///   ([`are_on_disk`]).
@@ -97,8 +97,8 @@ impl Inquiry {
     }
 }
 
-/// Asks the cluster and waits for the answer until `until`. Returns an empty answer if there is no
-/// question.
+/// Asks the cluster and waits for the answer. `until` is the deadline. Returns an empty answer if
+/// there is no question.
 ///
 /// # Errors
 /// If the cluster does not answer, or answers with an error.

@@ -53,8 +53,7 @@ fn entry(
     entry
 }
 
-/// Builds the status of the pod's ResourceClaims. It covers the attachments that use a device of a
-/// claim.
+/// Builds the status of the pod's ResourceClaims from the attachments that use a device of a claim.
 fn claims(sandbox: &Sandbox, results: &[Option<CniResult>], shown: &[Shown]) -> Vec<ClaimStatus> {
     let attachments = sandbox.header.attachments.iter().zip(results);
     let devices = attachments

@@ -17,7 +17,7 @@ use crate::plan::{self, Attachment, KnownNetwork, NamedIn, NetworkPlace, Reason}
 
 /// A network that the node configuration names.
 pub(super) struct Named {
-    /// How messages name the network if it was not found.
+    /// The network's name in messages.
     pub(super) label: String,
     /// The network, or the reason why it was not found.
     pub(super) found: Result<Network, NetworkError>,

@@ -84,7 +84,7 @@ pub enum Note {
     /// The runtime called GC without a list of valid attachments.
     #[error("the runtime passes no list of valid attachments, so GC collects nothing")]
     NoValidAttachments,
-    /// GC ran out of time with this number of sandboxes left to detach.
+    /// GC had no time to detach this number of sandboxes.
     #[error("GC had no time for {0} containers; the next GC continues with them")]
     GcOutOfTime(usize),
     /// Jackfield does not call GC of any plugin, because the attachments of a live container are

@@ -35,8 +35,8 @@ impl PodFacts {
             uid: pod.uid.or_else(|| clusters?.uid.clone()),
             ..pod
         });
-        // If the runtime names no pod, Jackfield asks the cluster about no pod. A faulty agent may
-        // send a pod anyway. Ignore the annotations of that pod.
+        // If the runtime names no pod, the question to the cluster contains no pod. A faulty agent
+        // may send a pod anyway. Ignore the annotations of that pod.
         let annotations = || Some(clusters?.annotations.clone()).filter(|_| is_pod);
         PodFacts {
             pod: named,

@@ -1,11 +1,12 @@
 //! Recovery of sandboxes that a DEL cannot detach with their record alone.
 //!
-//! Normally, a DEL needs only the journal, the delegates, the kernel and the devices. Only this
-//! module lets a DEL also ask the cluster or read Multus' cache.
+//! Normally, a DEL needs only the journal, the delegates, the kernel and the devices. Only in this
+//! module can a DEL also ask the cluster or read Multus' cache.
 //!
 //! ```text
 //! no record, or a damaged record     ▶ unrecorded   reconstructs the likely attachments
-//! delegates refused ADD, now DEL too ▶ stuck        tries the current configuration, then gives up
+//! ADD failed, and plugins refuse DEL ▶ stuck        retries DEL with the network's new
+//!                                                   configuration, if any; gives up in the end
 //! a DEL failed earlier               ▶ retry        retries the DEL in a separate process
 //! Jackfield is uninstalled           ▶ retire       detaches sandboxes of deleted pods;
 //!                                                   with `--force`, all sandboxes
@@ -43,9 +44,9 @@ pub(super) fn del_without_record(
         return Ok(());
     };
     if unrecorded.is_attached {
-        // Write the record first, so that Jackfield retries this DEL if it fails. If the record
-        // cannot be written, detach without it. The disk may be full, and deleting the pod may free
-        // space.
+        // Write the record first, so that Jackfield can retry this DEL after a failure. If the
+        // record cannot be written, detach without it, because deleting the pod may free space on a
+        // full disk.
         let journal = &context.host.journal;
         let recorded = journal.write(&unrecorded.sandbox).map(drop);
         let recorded = match unrecorded.is_of_multus {

@@ -88,9 +88,10 @@ impl Runner {
         self.run_in(seed, mutant, mutant, is_verbose)
     }
 
-    /// Runs a world with the defect `mutant`, if one is given. For the mutant `favoured`, sets
-    /// conditions under which this mutant is more likely to break a rule ([`Mutant::favour`]). To
-    /// show that these conditions alone break no rule, a test passes `None` as `mutant`.
+    /// Runs a world. If `mutant` is given, the world has this defect. If `favoured` is given, the
+    /// world has conditions under which `favoured` is more likely to break a rule
+    /// ([`Mutant::favour`]). To show that these conditions alone break no rule, a test passes
+    /// `None` as `mutant`.
     fn run_in(
         &self,
         seed: u64,

@@ -1,6 +1,6 @@
 //! STATUS: reports whether an ADD could succeed now (CNI 1.1.0 §2 STATUS).
 //!
-//! STATUS checks what every ADD needs, such as the cluster network and its programs, and reports
+//! STATUS checks what every ADD needs, such as the cluster network and its plugins, and reports
 //! the first problem. By default, STATUS tolerates an absent agent. Otherwise kubelet would report
 //! the node as NotReady, and after some minutes the cluster would evict the node's pods, including
 //! pods that do not need the agent. Without the agent, only the ADD of a pod that needs the agent

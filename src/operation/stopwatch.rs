@@ -1,6 +1,6 @@
 //! Measures a call. The stopwatch only collects figures: the outcome of the call, and how long its
-//! phases and plugins took. The call sends the figures to the agent after its answer to the
-//! runtime.
+//! phases and plugins took. The call first answers the runtime, and then sends the figures to the
+//! agent.
 
 use std::cell::{Cell, RefCell};
 use std::time::Instant;

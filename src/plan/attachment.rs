@@ -39,7 +39,7 @@ pub struct Attachment {
     pub capability_args: CapabilityArgs,
     /// Keys that replace or extend the definition's `args.cni`.
     pub cni_args: Option<RawObject>,
-    /// CNI_ARGS in addition to the runtime's CNI_ARGS.
+    /// Keys that Jackfield adds to the runtime's CNI_ARGS.
     pub extra_args: Vec<(String, String)>,
     /// Keys that Jackfield adds to each plugin's configuration: `deviceID`, `pciBusID`.
     pub inject: Vec<(String, Box<RawValue>)>,
@@ -62,7 +62,8 @@ pub struct Attachment {
     /// there is nothing to verify or report.
     pub is_auxiliary: bool,
     /// The digest of the annotation's element that selects this network. `None` for the cluster
-    /// network and other networks of the node configuration, and in records of older releases.
+    /// network, and for networks of the node configuration. Records of older releases also have
+    /// `None`.
     pub selection: Option<NetworksDigest>,
 }
 

@@ -1,4 +1,4 @@
-//! Assigns devices to attachments and passes them to the plugins.
+//! Assigns devices to attachments and passes the devices to the plugins.
 
 use std::path::PathBuf;
 

@@ -83,8 +83,8 @@ pub fn difference(
     }
 }
 
-/// Finds the matching recorded attachment of each selection, if there is one. Begins with the
-/// selections that name an interface.
+/// For each selection, finds the recorded attachment that matches it, if there is one. Begins with
+/// the selections that name an interface.
 fn match_all(selections: &[Selection], recorded: &[(usize, &Attachment)]) -> Vec<Option<usize>> {
     let mut matched = vec![None; selections.len()];
     let is_claimed = |attachment: &Attachment| {

@@ -20,14 +20,14 @@ pub(super) struct Planner<'a> {
     pub(super) position: usize,
     /// The interface names that the pod requests.
     pub(super) requested: Vec<InterfaceName>,
-    /// The lowest number in the search for a free interface name. The planner searches if the name
-    /// `net<position>` is taken. The search begins at the larger of `position` and `last`.
+    /// If the name `net<position>` is taken, the planner searches for a free name with another
+    /// number. The search begins at the larger of `position` and `last`.
     ///
     /// In an ADD of a pod with a valid annotation, `last` is the count of the pod's networks. The
     /// cluster network counts. The auxiliary chain does not count, because the planner plans it
-    /// after all networks. The networks have the positions 0 to `last - 1`, so the search never
-    /// takes the name `net<position>` of a network that the planner plans later. In an ADD of a pod
-    /// without a valid annotation, `last` is 0.
+    /// after all networks. The networks have the positions 0 to `last - 1`. The search begins above
+    /// all of them, so it never takes the name that a later network gets from its own position. In
+    /// an ADD of a pod without a valid annotation, `last` is 0.
     ///
     /// In a change of a running pod's networks, `last` is the value that `position` has at the
     /// beginning. Because `position` only grows, the search always begins at `position`.

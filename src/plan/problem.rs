@@ -131,8 +131,8 @@ pub enum ConfigurationProblem {
     },
     /// A plugin declares more than [`MAX_CAPABILITIES`](super::MAX_CAPABILITIES) capabilities.
     #[error(
-        "{origin}: plugin {plugin}: key \"capabilities\" declares {count}; \
-         {MAX_CAPABILITIES} are allowed; remove those that no pod requests"
+        "{origin}: plugin {plugin} declares {count} capabilities; {MAX_CAPABILITIES} are allowed; \
+         remove the capabilities that no pod requests"
     )]
     TooManyCapabilities {
         /// Where the configuration is.
@@ -142,8 +142,8 @@ pub enum ConfigurationProblem {
         /// How many capabilities the plugin declares.
         count: usize,
     },
-    /// The configuration is invalid. Or the configuration has no name, and the definition's name is
-    /// not a valid CNI network name.
+    /// The configuration is invalid, or it has no name and the definition's name is not a valid CNI
+    /// network name.
     #[error("{origin}: {error}; correct the configuration there")]
     Invalid {
         /// Where the configuration is.
@@ -157,8 +157,8 @@ pub enum ConfigurationProblem {
     NoName(String),
     /// The IPAMClaim has more addresses than a pod may request.
     #[error(
-        "IPAMClaim {claim}: status.ips has {count} addresses; {MAX_IPS} are allowed; name a claim \
-         with fewer addresses"
+        "IPAMClaim {claim}: status.ips has {count} addresses; {MAX_IPS} are allowed; choose a \
+         claim with fewer addresses"
     )]
     ClaimTooLarge {
         /// The claim.
@@ -223,7 +223,7 @@ pub enum Restriction {
          there or select another"
     )]
     Network(String),
-    /// The pod's `cni-args` set a denied key.
+    /// The pod's `cni-args` contain a denied key.
     #[error(
         "the pod's annotation sets {key}, which the policy of namespace {namespace} denies; \
          remove the key from the annotation"

@@ -1,5 +1,5 @@
-//! Which networks the pods of a namespace may select (NPWG 1.3 §7.4), and which plugins and keys a
-//! network may use. `policy.node` applies to the networks of the node configuration.
+//! Decides which networks the pods of a namespace may select (NPWG 1.3 §7.4), and which plugins and
+//! keys a network may use. `policy.node` applies to the networks of the node configuration.
 
 mod denied_keys;
 mod nested_plugins;
@@ -14,8 +14,8 @@ use crate::cni::{NetworkConfig, PluginConfig, RawObject};
 use crate::npwg::ObjectRef;
 use crate::request::{NodeConfig, Rule, RuleName};
 
-/// Checks whether the policy of `namespace` lets its pods select this network. `cni_args` are the
-/// pod's `cni-args`, which every plugin gets as `args.cni`.
+/// Checks whether the policy of `namespace` lets the pods of `namespace` select this network.
+/// `cni_args` are the pod's `cni-args`, which every plugin gets as `args.cni`.
 ///
 /// # Errors
 /// [`Restriction`], with the CNI code 108.

@@ -32,8 +32,8 @@ pub enum PlanWarning {
     },
 }
 
-/// Returns the subject and verb of a sentence about `keys`. Names only a few keys, since there may
-/// be thousands.
+/// Returns the subject and verb of a sentence about `keys`. The sentence contains only a few of the
+/// keys, since there may be thousands.
 fn key_list(keys: &[String]) -> String {
     let named = named(keys.iter().map(|key| format!("{:?}", excerpt(key))));
     match keys {

@@ -1,7 +1,7 @@
 //! The log of a call. All lines go to `logFile`. Warnings also go to stderr, unless `logToStderr`
 //! is false.
 //!
-//! A call never fails because its log cannot be written.
+//! If the log cannot be written, the call does not fail.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
@@ -22,8 +22,8 @@ const MEGABYTE: u64 = 1 << 20;
 const DAY: u64 = 24 * 60 * 60;
 
 impl Log {
-    /// Logs `line` about `call` at the level `error`, which is also the level of warnings. If
-    /// `to_stderr` is set, also writes the line to stderr.
+    /// Logs `line`, a warning about `call`. There is no level for warnings, so the line gets the
+    /// level `error`. If `to_stderr` is set, also writes the line to stderr.
     pub(crate) fn warn(&self, call: &str, line: &str) {
         let line = format!("{call}: {line}");
         if self.to_stderr {

@@ -273,8 +273,8 @@ pub fn version(conf: &RawObject) -> Result<Version, NodeConfigError> {
     Ok(supplied.unwrap_or(highest))
 }
 
-/// Returns two versions. The first is `cniVersion`, or `None` if Jackfield does not support it. The
-/// second is the highest supported version in `cniVersion` and `cniVersions`.
+/// Returns two versions. The first is `cniVersion`, or `None` if it is missing or not supported.
+/// The second is the highest supported version in `cniVersion` and `cniVersions`.
 ///
 /// # Errors
 /// As [`version`].

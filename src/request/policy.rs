@@ -1,6 +1,6 @@
 //! The key `policy`. It restricts the networks that the pods of a namespace may select (NPWG 1.3
-//! §7.4). It also restricts the plugins and keys of these networks, and of the networks in the node
-//! configuration.
+//! §7.4), and the plugins and keys of these networks. A separate rule restricts the plugins and
+//! keys of the networks in the node configuration.
 
 use std::collections::BTreeMap;
 use std::fmt;

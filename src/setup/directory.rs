@@ -21,8 +21,8 @@ const READ: [&str; 3] = ["conf", "conflist", "json"];
 /// The names that Jackfield's file may have, in the order in which the installer tries them. Each
 /// name sorts before the previous name.
 pub(super) const NAMES: [&str; 2] = ["00-jackfield.conflist", "0-jackfield.conflist"];
-/// The maximum number of attempts to read a directory. [`Directory::read`] makes a further attempt
-/// if another program renamed or removed a file during the attempt.
+/// The maximum number of attempts to read a directory. [`Directory::read`] makes another attempt
+/// if a file was renamed or removed during the previous attempt.
 const ATTEMPTS: usize = 10;
 /// The plugin types of Multus: the plugin itself, and the shim that calls Multus' daemon.
 pub(super) const MULTUS: [&str; 2] = ["multus", "multus-shim"];
@@ -63,8 +63,8 @@ pub struct Directory {
 }
 
 impl Directory {
-    /// Reads a directory of the host. Reads the directory again if a file was renamed or removed
-    /// after it was listed, because the first list lacks the file's new name.
+    /// Reads a directory of the host. If a listed file disappears before it is read, lists the
+    /// directory again, because the file may have a new name.
     ///
     /// # Errors
     /// [`SetupError::NoConfDir`] and [`SetupError::Io`].
@@ -162,8 +162,8 @@ impl Directory {
     /// kind [`Kind::Network`].
     ///
     /// A broken file ends the search, because containerd does not skip a broken file, and because
-    /// another program may still be writing the file. The search skips a broken file with a name in
-    /// `NAMES`, which is normally the configuration of Jackfield.
+    /// another program may still be writing the file. One exception: the search skips a broken file
+    /// with a name in `NAMES`, because this file is normally the configuration of Jackfield.
     ///
     /// # Errors
     /// [`NoNetwork::BrokenFirst`] and [`NoNetwork::Missing`].
@@ -189,7 +189,7 @@ impl Directory {
     }
 }
 
-/// Whether the file did not exist any more when it was read.
+/// Whether the file did not exist when Jackfield tried to read it.
 fn is_missing(file: &ConfFile) -> bool {
     let Kind::Broken(problem) = &file.kind else {
         return false;

@@ -90,14 +90,16 @@ pub enum SetupError {
     #[error("the configuration to install: {0}")]
     Conf(#[from] Box<NodeConfigError>),
     /// With the configuration to install, Jackfield would delegate to itself.
-    #[error("the configuration to install: because of its {key}, {NAME} would call itself")]
+    #[error("the configuration to install: with the key {key}, {NAME} would call itself")]
     CallsItself {
-        /// The key that names Jackfield: `delegates`, or `clusterNetwork` with its value.
+        /// The key that names Jackfield. This is `delegates`, or `clusterNetwork` followed by the
+        /// key's value, such as `clusterNetwork /a`.
         key: String,
     },
     /// A newer binary is installed.
     #[error(
-        "{path} is {NAME} {installed}; the older {NAME} {} may be unable to read the newer journal",
+        "{path} is {NAME} {installed}, and `install` does not replace it with the older {NAME} {}, \
+         which may be unable to read the newer journal",
         version()
     )]
     Downgrade {
@@ -124,7 +126,7 @@ pub enum SetupError {
     /// manifest. `conf.json` is a copy of Jackfield's configuration.
     #[error("{0}: {1}")]
     Manifest(PathBuf, #[source] ManifestError),
-    /// The manifest is missing, although an installation replaced a file.
+    /// The manifest is missing, so the original path of a replaced file is unknown.
     #[error(
         "{kept} is the only copy of a replaced file, whose original path is unknown because the \
          manifest is missing"
@@ -167,7 +169,10 @@ pub enum SetupError {
     #[error("the installed configuration: {0}")]
     InstalledConf(#[source] Box<RequestError>),
     /// Sandboxes are on record, but this process runs in a container, where it cannot detach them.
-    #[error("{count} sandboxes are on record in {journal}")]
+    #[error(
+        "{count} sandboxes are on record in {journal}, and `uninstall` cannot detach them from \
+         inside a container"
+    )]
     InContainer {
         /// The number of sandboxes.
         count: usize,
@@ -275,7 +280,8 @@ impl Problem for SetupError {
             },
             SetupError::NoConfDir(_) => "create it, or correct --conf-dir or --cluster-conf-dir",
             SetupError::Busy(_) => {
-                "end that process first (`install --watch` runs until its pod is deleted)"
+                "wait until that process has ended, then run this again; to end `install --watch`, \
+                 delete its DaemonSet, or stop the process if it has no DaemonSet"
             }
             SetupError::NoClusterNetwork { .. } => {
                 "install the cluster's network, or name its directory with --cluster-conf-dir; \
@@ -283,17 +289,18 @@ impl Problem for SetupError {
             }
             SetupError::Multus(_) => "take it over with `install --from-multus`, or remove it",
             SetupError::NoMultus(_) => {
-                "omit --from-multus, or give --conf-dir the directory that the runtime reads"
+                "omit --from-multus, or set --conf-dir to the directory that the runtime reads"
             }
             SetupError::MultusNotFirst { .. } => {
-                "to take over from Multus, rename the first of these files so that it sorts after \
-                 the second; otherwise remove the second and omit --from-multus; then run this again"
+                "to take over from Multus, rename the file that comes first, so that it sorts \
+                 after the file of Multus; to install without a takeover, remove the file of \
+                 Multus and omit --from-multus; in both cases, run this again"
             }
             SetupError::MultusFile(_) | SetupError::MultusConf(..) => {
                 "correct it; Multus stays as it is"
             }
             SetupError::PodsWouldFail(_) => {
-                "correct what is listed; to take over anyway, use --force"
+                "correct the listed problems; to take over anyway, use --force"
             }
             SetupError::NoRehearsal(_) => "to take over anyway, use --force",
             SetupError::NotFirst(_) => {
@@ -301,7 +308,7 @@ impl Problem for SetupError {
                  (--conf-dir, --cluster-conf-dir)"
             }
             SetupError::Conf(_) => "correct it",
-            SetupError::CallsItself { .. } => "correct it: name the cluster network",
+            SetupError::CallsItself { .. } => "in this key, name the cluster network instead",
             SetupError::Downgrade { installed, .. } => &format!(
                 "use release {installed} or newer; to install the older release anyway, use \
                  --allow-downgrade"
@@ -316,8 +323,9 @@ impl Problem for SetupError {
                  folder .jackfield, then run `install` again"
             }
             SetupError::NoManifest { folder, .. } => &format!(
-                "move each file NUMBER-NAME in {0}/before back to NAME in the directory of \
-                 --conf-dir (a program: in that of --bin-dir), restore its mode, remove {0}, then \
+                "move each program in {0}/before to the directory of --bin-dir, and every other \
+                 file there to the directory of --conf-dir; remove the number and the hyphen at \
+                 the start of each name, restore the modes of the moved files, remove {0}, then \
                  run `install` again",
                 folder.display()
             ),
@@ -332,15 +340,16 @@ impl Problem for SetupError {
                  its DEL detaches as much as possible, then run `uninstall` again; to discard the \
                  damaged records instead, run `uninstall --force`"
             }
-            SetupError::InContainer { binary, .. } => &format!(
-                "run `{} uninstall` on the host itself, where it can detach them",
-                binary.display()
-            ),
-            SetupError::NotDetached { .. } => "run `uninstall` again",
+            SetupError::InContainer { binary, .. } => {
+                &format!("run `{} uninstall` on the host itself", binary.display())
+            }
+            SetupError::NotDetached { .. } => "correct the causes, then run `uninstall` again",
             SetupError::StillAttached { .. } => {
                 "run `uninstall` again when these pods are gone, or with --force to detach them now"
             }
-            SetupError::Watch(..) => "raise fs.inotify.max_user_instances and max_user_watches",
+            SetupError::Watch(..) => {
+                "raise the sysctls fs.inotify.max_user_instances and fs.inotify.max_user_watches"
+            }
         };
         Some(remedy.to_owned())
     }
@@ -381,8 +390,8 @@ mod tests {
                 SetupError::CallsItself {
                     key: "clusterNetwork /a".to_owned(),
                 },
-                "the configuration to install: because of its clusterNetwork /a, jackfield would \
-                 call itself; correct it: name the cluster network",
+                "the configuration to install: with the key clusterNetwork /a, jackfield would \
+                 call itself; in this key, name the cluster network instead",
             ),
             (
                 SetupError::GivenUp(Box::new(Drift::Renamed {

@@ -38,7 +38,7 @@ const SOON: Duration = Duration::from_secs(1);
 /// [`SetupError::GivenUp`] if a fourth repair would be necessary within ten minutes. Repairs before
 /// a restart count too. Also the errors of [`install::install`].
 pub fn watch(options: &Options, say: Say<'_>) -> Result<(), SetupError> {
-    // A signal during the installation ends this process after the installation.
+    // A signal must not interrupt the installation.
     notify::block_signals(&options.paths.conf_dir)?;
     let mut report = Report::new(options);
     let outcome = keep(options, &mut report, say);
@@ -137,8 +137,9 @@ fn look(
     };
     if !is_there {
         // Another program removed the manifest, usually with the copies of the replaced files.
-        // These files cannot be restored. If there are still copies, `Manifest::read` has checked
-        // that the originals are in place.
+        // Without a copy, Jackfield cannot restore a replaced file. If copies are left,
+        // `Manifest::read` has checked that files with the same name and content are in the
+        // runtime's or the plugins' directory.
         //
         // An uninstall cannot have removed the manifest, because an uninstall needs the lock that
         // this process holds.

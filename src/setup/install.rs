@@ -100,8 +100,9 @@ pub(super) fn install_locked(
     outcome
 }
 
-/// Reads Multus' configuration and converts it to Jackfield's keys. Returns `None` without
-/// `--from-multus`, or if Jackfield is installed and the runtime does not use Multus.
+/// Reads Multus' configuration and converts it to Jackfield's keys. Returns `None`
+/// - without `--from-multus`,
+/// - if Jackfield is installed and the runtime does not use Multus.
 fn takeover(options: &Options, say: Say<'_>) -> Result<Option<RawObject>, SetupError> {
     let Some(from) = &options.from_multus else {
         return Ok(None);

@@ -1,5 +1,5 @@
-//! The manifest of an installation: a file that records what the installation put on the node, and
-//! what it replaced.
+//! The manifest of an installation: a file that lists the files that the installer wrote, and the
+//! files that it replaced or removed.
 //!
 //! ```text
 //! <conf-dir>/.jackfield/manifest.json    the manifest
@@ -8,10 +8,9 @@
 //! <conf-dir>/.jackfield/before/…         the replaced files, byte for byte
 //! ```
 //!
-//! The runtime's directory is the directory from which the container runtime reads configurations.
-//! The folder `.jackfield` is in this directory, because the installer's container can write only
-//! to this directory and to the directory of the plugins. The runtime ignores folders in its
-//! directory.
+//! `<conf-dir>` is the runtime's directory, from which the container runtime reads configurations.
+//! The runtime ignores folders there. The installer's container can write only to `<conf-dir>` and
+//! to the directory of the plugins, so the folder `.jackfield` is in `<conf-dir>`.
 
 mod folder;
 
@@ -83,7 +82,8 @@ pub struct Manifest {
     #[serde(default)]
     pub repairs: Vec<u64>,
     /// Whether an uninstall has begun, or `install --from-multus --back` gave the node back to
-    /// Multus. The binary and the journal stay while pods that Jackfield attached are running.
+    /// Multus. Jackfield's configuration is then removed, but the binary and the journal stay for
+    /// the pods that Jackfield attached.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_leaving: bool,
 }
@@ -153,8 +153,8 @@ impl Manifest {
     /// a symlink, or, in a container, a different mount.
     fn as_called_in(&mut self, paths: &HostPaths) {
         let dir = |path: &Path| path.parent().unwrap_or(Path::new("/")).to_owned();
-        // The installer wrote the manifest below the directory of `self.conf`. This process found
-        // the manifest below `paths.conf_dir`. So the two paths lead to one directory.
+        // `paths.conf_dir` and the directory of `self.conf` are the same directory: this process
+        // found the manifest below the first, and the installer wrote it below the second.
         let mut names = vec![(dir(&self.conf), paths.conf_dir.clone())];
         let bin_dir = dir(&self.binary);
         if paths.is_host() {
@@ -175,9 +175,9 @@ impl Manifest {
     }
 
     /// Whether the file at `here` is the installed binary. `by_manifest` is the binary's path in
-    /// the manifest. If `by_manifest` exists, both paths must lead to the same file, possibly in
-    /// different mounts. Otherwise the file at `here` must have the content of the installed
-    /// binary.
+    /// the manifest. If `by_manifest` exists, both paths must lead to the same file, possibly
+    /// through different mounts. Otherwise the file at `here` must have the content of the
+    /// installed binary.
     fn is_our_binary(&self, by_manifest: &Path, here: &Path) -> bool {
         let file = |path: &Path| path.metadata().ok().map(|it| (it.dev(), it.ino()));
         match file(by_manifest) {

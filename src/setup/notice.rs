@@ -199,8 +199,8 @@ impl Problem for Notice {
         let remedy: &str = match self {
             Notice::UnusedMultus(_) => "remove Multus' DaemonSet when nothing needs it any more",
             Notice::Remark(_, TakeoverRemark::KubeconfigOfMultus(_)) => {
-                "start `jackfield agent`, set \"kubeconfig\" to null in the file of `install --conf`, \
-                 then remove the DaemonSet"
+                "start `jackfield agent`, set \"kubeconfig\" to null in the file that \
+                 `install --conf` names, then remove Multus' DaemonSet"
             }
             Notice::MultusNamesOurs(_) => "restart Multus' DaemonSet, or correct the file",
             Notice::MultusIsBack(binary) => &format!(
@@ -270,7 +270,8 @@ mod tests {
                     TakeoverRemark::KubeconfigOfMultus("/k".to_owned()),
                 ),
                 "/m: only Multus' DaemonSet renews the kubeconfig /k; start `jackfield agent`, set \
-                 \"kubeconfig\" to null in the file of `install --conf`, then remove the DaemonSet",
+                 \"kubeconfig\" to null in the file that `install --conf` names, then remove Multus' \
+                 DaemonSet",
             ),
             (
                 Notice::MultusIsBack("/bin/jackfield".into()),

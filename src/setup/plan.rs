@@ -122,8 +122,9 @@ pub(super) enum Outlook {
     Waiting(NoNetwork),
 }
 
-/// Plans the installation that `template` describes. Without a template, plans the first of these
-/// that applies: the takeover from Multus, the installed configuration, the defaults.
+/// Plans the installation that `template` describes. Without a template, plans the takeover from
+/// Multus. If this run does not take over from Multus, keeps the installed configuration, or uses
+/// the defaults if there is none.
 pub(super) fn plan(
     template: Option<&RawObject>,
     manifest: Option<&Manifest>,

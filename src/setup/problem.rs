@@ -88,8 +88,8 @@ pub enum Drift {
     },
     /// Jackfield's configuration names the wrong cluster network.
     #[error(
-        "{NAME} should delegate to {}, but its clusterNetwork is {}",
-        wanted.as_deref().unwrap_or("the networks in its key delegates"),
+        "{NAME} should delegate to {}, but its key \"clusterNetwork\" is {}",
+        wanted.as_deref().unwrap_or("the networks of its key \"delegates\""),
         current.as_deref().unwrap_or("missing")
     )]
     OtherNetwork {
@@ -120,14 +120,13 @@ pub enum Drift {
         /// The user ID of its owner.
         owner: u32,
     },
-    /// The [`Manifest`](super::manifest::Manifest) is missing. It lists what the installation put
-    /// on the node and what it replaced.
+    /// The [`Manifest`](super::manifest::Manifest) is missing.
     #[error("the manifest of the installation (.jackfield/manifest.json) is missing")]
     NoManifest,
 }
 
 impl Drift {
-    /// Returns how to keep the difference from coming back after a repair.
+    /// Returns how to prevent the difference from coming back after a repair.
     pub(super) fn remedy(&self) -> &'static str {
         match self {
             Drift::Renamed { to, .. } if to.ends_with(CILIUM) => {
@@ -216,7 +215,7 @@ mod tests {
                     wanted: Some("/a".to_owned()),
                     current: Some("/b".to_owned()),
                 },
-                "jackfield should delegate to /a, but its clusterNetwork is /b",
+                "jackfield should delegate to /a, but its key \"clusterNetwork\" is /b",
                 "let only one program write the cluster network's configuration",
             ),
             (

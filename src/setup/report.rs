@@ -1,4 +1,4 @@
-//! Reports the state of the installation to the agent, which writes it to the cluster. The
+//! Reports the state of the installation to the agent, which writes the state to the cluster. The
 //! installer itself has no access to the API server.
 
 use std::path::PathBuf;

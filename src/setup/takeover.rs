@@ -11,7 +11,8 @@
 //! A rehearsal runs no plugin.
 //!
 //! The administrator need not drain the node, because Jackfield can check and detach the pods that
-//! Multus attached. Jackfield reads their attachments from Multus' cache (key `cniDir`).
+//! Multus attached. Jackfield reads the attachments of these pods from Multus' cache (key
+//! `cniDir`).
 
 mod convert;
 mod rehearsal;
@@ -64,9 +65,8 @@ pub struct Takeover {
 /// Reads the Multus configuration that the runtime uses, and converts it to Jackfield's keys.
 ///
 /// `template` has the administrator's keys (the file of `install --conf`). The installer later
-/// overrides the returned configuration with these keys. `read` uses them only to check whether the
-/// overridden configuration has a `kubeconfig`. If so, `read` adds the remark
-/// [`TakeoverRemark::KubeconfigOfMultus`].
+/// overrides the returned configuration with these keys. If the resulting configuration will have a
+/// `kubeconfig`, `read` adds the remark [`TakeoverRemark::KubeconfigOfMultus`].
 ///
 /// # Errors
 /// [`SetupError::NoMultus`], [`SetupError::MultusNotFirst`], [`SetupError::MultusFile`],

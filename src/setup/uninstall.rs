@@ -78,7 +78,7 @@ pub(super) fn give_back(
     remove_conf(paths, manifest, say)?;
     let mut leaving = manifest.clone();
     // `remove_conf` has restored the replaced files in the runtime's directory. A later uninstall
-    // must not restore them again.
+    // must not restore these files again.
     leaving
         .replaced
         .retain(|replaced| replaced.path.parent() != Some(&paths.conf_dir));

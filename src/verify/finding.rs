@@ -37,10 +37,11 @@ pub enum Weight {
     /// The finding is worth an event, but does not prove that the attachment contradicts a request
     /// or a delegate's result.
     Warning,
-    /// The attachment contradicts only a delegate's result. The key `verifyCluster` decides whether
-    /// this is an error on the cluster network. The key `verify` decides for other networks.
+    /// The attachment contradicts only a delegate's result. For the cluster network, the key
+    /// `verifyCluster` decides whether this is an error. For all other networks, the key `verify`
+    /// decides.
     Answered,
-    /// The attachment contradicts the pod's request, the definition or kubelet's allocation. On
+    /// The attachment contradicts the pod's request, the definition or kubelet's allocation. For
     /// every network, the key `verify` decides whether this is an error.
     Requested,
 }

@@ -245,7 +245,7 @@ fn where_the_disk_is_full_and_no_agent_is_there_the_add_fails_and_leaves_nothing
     let words = [
         "/web",
         "No space left",
-        "free space there, or start the agent",
+        "free space on its disk, or start the agent",
     ];
     lab.call("ADD", &sandbox).fails(107, &words);
     assert_eq!(lab.interfaces("web"), Vec::<String>::new());
@@ -268,7 +268,11 @@ fn where_nothing_can_be_kept_and_no_agent_is_there_the_add_fails_and_leaves_noth
     let directory = lab.path("journal/publish").display().to_string();
     lab.call("ADD", &sandbox).fails(
         107,
-        &["/web", &directory, "free space there, or start the agent"],
+        &[
+            "/web",
+            &directory,
+            "free space on its disk, or start the agent",
+        ],
     );
     assert_eq!(lab.interfaces("web"), Vec::<String>::new());
 }

@@ -12,10 +12,11 @@ use crate::tag::{self, Tag};
 const PREFACE: &str = "# Conformance
 
 This page quotes every clause of the specifications that binds, or seems to bind, Jackfield. In a
-quote, square brackets mark words that this page adds or leaves out. Beside each clause are the tests
-that prove that Jackfield meets it. The page is generated from [the lists of clauses](conformance) and
-from the tags of the tests. A test fails if the page is out of date, if a tag names no clause, or if
-a clause has neither a test nor an explanation. To generate the page, run:
+quote, square brackets mark words that this page adds or leaves out. Beside each clause, the page
+names the tests that prove that Jackfield meets the clause. The page is generated from
+[the lists of clauses](conformance) and from the tags of the tests. A test fails if the page is out
+of date, if a tag names no clause, or if a clause has neither a test nor an explanation. To generate
+the page, run:
 
 ```sh
 WRITE_DOCS=1 cargo test --profile fast --test documents
@@ -36,10 +37,10 @@ column names the party that the clause binds.
 |---|---|
 | shown | the named tests prove that Jackfield meets the clause |
 | **deviation** | Jackfield deviates from the clause on purpose |
-| in part | the named tests prove the clause, except for the part that the text names |
+| in part | the named tests prove only a part of the clause. The text explains the rest |
 | **not yet** | no test proves the clause |
 | *not ours* | the clause does not bind Jackfield. The text gives the reason |
-| as NPWG-1.3 §… | in place of a quote: the specification 1.3 has the same clause. The tests of either clause count for both |
+| as NPWG-1.3 §… | stands in place of a quote. Version 1.3 of the specification has the same clause. A test of either clause counts for both |
 | MUST, SHOULD | how binding the clause is. SHALL and REQUIRED count as MUST, RECOMMENDED as SHOULD |
 | says | the clause describes a behaviour without MUST or SHOULD |
 
@@ -284,9 +285,9 @@ impl Conformance {
         for clause in &specification.clauses {
             let name = specification.name_of(clause);
             let standing = match self.standing(&name, clause) {
-                Some((Standing::Deviation, why)) => format!("**deviation**: {} ", cell(&why)),
-                Some((Standing::NotOurs, why)) => format!("*not ours*: {} ", cell(&why)),
-                Some((Standing::NotYet, why)) => format!("**not yet**: {} ", cell(&why)),
+                Some((Standing::Deviation, why)) => format!("**deviation**: {}. ", cell(&why)),
+                Some((Standing::NotOurs, why)) => format!("*not ours*: {}. ", cell(&why)),
+                Some((Standing::NotYet, why)) => format!("**not yet**: {}. ", cell(&why)),
                 Some((Standing::Partly, why)) => format!("in part: {}. ", cell(&why)),
                 Some((Standing::Shown, _)) | None => String::new(),
             };

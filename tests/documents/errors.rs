@@ -13,12 +13,12 @@ A failed call returns one JSON object. `code` is one of the codes below, or 999 
 line. It names network, interface, plugin and remedy, as far as they apply. Unless the code is 999, `msg` ends with the
 code. `details` has the code of each delegate that failed. The codes 2 and 3 occur only in `details`.
 
-CNI 1.1.0 defines the codes up to 99 (§5 Error; 50 and 51 in §2 STATUS). Jackfield defines the codes from 100. If a
-delegate fails ADD, CHECK or STATUS with code 11, Jackfield returns code 11. If a delegate fails STATUS with code 51,
-Jackfield returns code 51. For any other failure of a delegate, Jackfield returns code 106 on DEL, 50 on STATUS, and 100
-on all other verbs.
+Section 2 of CNI 1.1.0 (STATUS) defines the codes 50 and 51. Section 5 (Error) defines the other codes up to 99, except
+code 8, which CNI's reference library defines. Jackfield defines the codes from 100. If a delegate fails ADD, CHECK or
+STATUS with code 11, Jackfield returns code 11. If a delegate fails STATUS with code 51, Jackfield returns code 51. For
+any other failure of a delegate, Jackfield returns code 106 on DEL, 50 on STATUS, and 100 on all other verbs.
 
-What to check for each code, with examples: [troubleshooting.md](troubleshooting.md#by-code).
+[troubleshooting.md](troubleshooting.md#by-code) explains what to check for each code, with examples.
 
 This table is generated from the code.
 

@@ -37,7 +37,7 @@ fn broken(lab: &Lab) -> Vec<(String, Vec<&'static str>)> {
         (with("type", json!(5)), vec!["type", "5"]),
         (
             with("type", json!("not-installed")),
-            vec!["no binary not-installed", "install the plugin"],
+            vec!["no binary named not-installed", "install the plugin"],
         ),
         (
             with("ipam", json!({ "type": "../static" })),
@@ -45,7 +45,7 @@ fn broken(lab: &Lab) -> Vec<(String, Vec<&'static str>)> {
         ),
         (
             with("ipam", json!({ "type": "not-there" })),
-            vec!["no binary not-there", "install the plugin"],
+            vec!["no binary named not-there", "install the plugin"],
         ),
         (with("cniVersion", json!("7.0.0")), vec!["7.0.0", "1.1.0"]),
         (with("cniVersion", json!(1)), vec!["cniVersion", "1"]),
@@ -74,7 +74,7 @@ fn broken(lab: &Lab) -> Vec<(String, Vec<&'static str>)> {
         ),
         (
             plugins(json!([{ "type": "macvlan" }, { "type": "gone" }])),
-            vec!["no binary gone", "install the plugin"],
+            vec!["no binary named gone", "install the plugin"],
         ),
     ]
 }

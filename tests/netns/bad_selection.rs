@@ -283,7 +283,7 @@ fn a_pod_that_the_cluster_does_not_know_is_refused() {
     std::fs::remove_file(lab.path("cluster/pod-demo-web.json")).unwrap();
     let folder = lab.path("cluster").display().to_string();
     lab.call("ADD")
-        .fails(107, &["demo/web", &folder, "create it"]);
+        .fails(107, &["demo/web", &folder, "create the pod there first"]);
     lab.assert_nothing_left();
     std::fs::remove_dir_all(lab.path("cluster")).unwrap();
     lab.call("ADD").fails(107, &["manifestDir", &folder]);

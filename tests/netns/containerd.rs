@@ -138,7 +138,7 @@ fn a_failed_add_and_its_del_leave_nothing_and_the_next_sandbox_starts() {
     containerd
         .call("ADD", true, None)
         .run()
-        .fails(102, &["no binary absent"]);
+        .fails(102, &["no binary named absent"]);
     let del = containerd.call("DEL", true, None).run();
     assert_eq!((del.exit, del.stdout.as_str()), (0, ""), "{del}");
     lab.assert_nothing_left();

@@ -213,7 +213,7 @@ fn a_plugin_that_is_not_installed_any_more_is_owed_until_it_is_back() {
         106,
         &[
             "demo/vanishing (net1)",
-            "no binary vanishing",
+            "no binary named vanishing",
             "install the plugin",
         ],
     );

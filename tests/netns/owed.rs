@@ -332,7 +332,7 @@ fn a_plugin_that_the_add_did_not_reach_holds_nothing() {
         &[
             "macvlan",
             "Link not found",
-            "the plugin's master is \"nope\"",
+            "the plugin's key \"master\" has the value \"nope\"",
         ],
     );
     assert!(!line.contains("owed"), "{line}");

@@ -87,12 +87,12 @@ fn whatever_an_add_would_miss_is_named_with_code_50() {
     assert_eq!(status(&lab).exit, 0);
 
     lab.cluster_network("1.1.0", &[json!({ "type": "absent" })]);
-    status(&lab).fails(50, &["no binary absent"]);
+    status(&lab).fails(50, &["no binary named absent"]);
     lab.cluster_network(
         "1.1.0",
         &[json!({ "type": "bridge", "ipam": { "type": "nowhere" } })],
     );
-    status(&lab).fails(50, &["no binary nowhere"]);
+    status(&lab).fails(50, &["no binary named nowhere"]);
     lab.write("conf/10-cluster.conflist", "{");
     status(&lab).fails(50, &["10-cluster.conflist"]);
     fs::remove_file(lab.path("conf/10-cluster.conflist")).unwrap();
@@ -168,7 +168,7 @@ fn an_agent_that_is_away_hangs_or_is_no_agent_makes_no_node_unready() {
 
     lab.recorder("bridge-rec", "bridge", "");
     lab.cluster_network("1.1.0", &[json!({ "type": "absent" })]);
-    status(&lab).fails(50, &["no binary absent"]);
+    status(&lab).fails(50, &["no binary named absent"]);
     with_script(
         &lab,
         "1.1.0",
@@ -233,7 +233,10 @@ fn the_command_says_it_in_words() {
         (1, ""),
         "{outcome}"
     );
-    assert!(outcome.stderr.contains("no binary absent"), "{outcome}");
+    assert!(
+        outcome.stderr.contains("no binary named absent"),
+        "{outcome}"
+    );
 }
 
 #[test]

@@ -30,15 +30,16 @@ const NET_TEXTS: [&str; 5] = ["address", "type", "mtu", "phys_port_name", "phys_
 const BUSES: [&str; 4] = ["vdpa", "virtio", "auxiliary", "netdevsim"];
 
 impl Capture {
-    /// Captures all
+    /// Captures
     ///
-    /// - PCI functions that are network controllers,
-    /// - subfunctions, vDPA devices, virtio devices and netdevsim devices,
-    /// - interfaces that these devices have in this network namespace,
-    /// - RDMA devices,
-    /// - switches of PCI functions with SR-IOV and of netdevsim devices, if `devlink` is given.
+    /// - all PCI functions that are network controllers,
+    /// - all subfunctions, vDPA devices, virtio devices and netdevsim devices,
+    /// - the interfaces that these devices have in this network namespace,
+    /// - all RDMA devices,
+    /// - if `devlink` is given, the switch of each netdevsim device, and of each PCI function that
+    ///   has SR-IOV.
     ///
-    /// Writes nothing, and reads at most 4 KiB of each file.
+    /// Changes nothing on the machine, and reads at most 4 KiB of each file.
     #[must_use]
     pub fn read(sysfs: &Sysfs, devlink: Option<&mut Devlink>) -> Self {
         let mut reader = Reader {
@@ -89,7 +90,7 @@ impl Reader<'_> {
         handles
     }
 
-    /// Captures the devices of a bus; on the auxiliary bus only the subfunctions.
+    /// Captures the devices of a bus. On the auxiliary bus, captures only the subfunctions.
     fn bus(&mut self, bus: &str) -> Vec<DevlinkHandle> {
         let directory = format!("bus/{bus}/devices");
         let mut handles = Vec::new();

@@ -15,8 +15,8 @@ pub(super) struct Redactor {
 }
 
 impl Redactor {
-    /// Replaces the identities in the text of a sysfs attribute. `attribute` is the name of the
-    /// attribute, or `gid` for any GID.
+    /// Replaces the identifying values in the text of a sysfs attribute. `attribute` is the name of
+    /// the attribute, or `gid` for any GID.
     pub(super) fn text(&mut self, attribute: &str, text: &str) -> String {
         match attribute {
             "address" => self.address(text),
@@ -27,7 +27,7 @@ impl Redactor {
         }
     }
 
-    /// Replaces the identity in a name or path, such as `enx001122334455` or
+    /// Replaces each MAC and GUID that follows an `x` in a name or path, as in `enx001122334455` or
     /// `ibx0011223344556677`.
     pub(super) fn name(&mut self, name: &str) -> String {
         let mut result = String::with_capacity(name.len());

@@ -9,7 +9,7 @@ pub enum DeviceInfoError {
     #[error("device-info is broken: {0}; write a JSON map as in Device Information 1.1.0 §3")]
     Json(#[source] serde_json::Error),
     /// A required key is missing.
-    #[error("device-info lacks {0}, which is required; add it")]
+    #[error("device-info lacks the key {0}, which is required; add it")]
     Missing(&'static str),
     /// A key has an invalid value.
     #[error("device-info has {key} {value}; write {remedy}")]

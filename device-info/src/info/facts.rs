@@ -27,7 +27,7 @@ pub struct Facts {
     /// contains the subfunction.
     pub pf_pci_address: Option<PciAddress>,
     /// `/dev/vhost-net`, if the function has a user-space driver. A DPDK program can exchange
-    /// packets with the kernel through this device node. `None` for other functions.
+    /// packets with the kernel through this device node.
     pub vhost_net: Option<String>,
     /// The device's RDMA devices, except those in another network namespace.
     pub rdma_devices: Vec<String>,

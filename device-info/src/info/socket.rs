@@ -20,8 +20,7 @@ impl DeviceInfo {
     ///
     /// # Errors
     ///
-    /// If the host creates the socket: [`SocketError`] if the path is missing or is not a socket.
-    /// If the application creates the socket: [`SocketError`] if the directory is missing.
+    /// [`SocketError`] if the required socket or directory is missing or has another file type.
     pub fn check_socket(&self) -> Result<(), SocketError> {
         let (path, by_host) = match self.kind() {
             DeviceKind::VhostUser(socket) => (&socket.path, socket.mode == VhostUserMode::Client),

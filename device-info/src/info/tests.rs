@@ -97,14 +97,14 @@ fn the_error_about_an_invalid_key_names_the_key() {
     let socket = |mode: Value, path: Value| json!({"type": "vhost-user", "version": "1.1.0", "vhost-user": {"mode": mode, "path": path}});
     let address = json!({"pci-address": "0000:01:10.0"});
     for (value, parts) in [
-        (json!({}), vec!["lacks version"]),
+        (json!({}), vec!["lacks the key version"]),
         (
             json!({"version": "1.1.0", "pci": address}),
-            vec!["lacks type"],
+            vec!["lacks the key type"],
         ),
         (
             json!({"type": "pci", "pci": address}),
-            vec!["lacks version"],
+            vec!["lacks the key version"],
         ),
         (
             json!({"type": "gpu", "version": "1.1.0"}),
@@ -124,9 +124,9 @@ fn the_error_about_an_invalid_key_names_the_key() {
         ),
         (
             json!({"type": "pci", "version": "1.1.0"}),
-            vec!["lacks pci,"],
+            vec!["lacks the key pci,"],
         ),
-        (pci(json!({})), vec!["lacks pci.pci-address"]),
+        (pci(json!({})), vec!["lacks the key pci.pci-address"]),
         (
             pci(json!({"pci-address": "0000:02:01:6"})),
             vec!["pci.pci-address \"0000:02:01:6\"", "0000:01:10.2"],
@@ -149,13 +149,13 @@ fn the_error_about_an_invalid_key_names_the_key() {
         ),
         (
             vdpa("parent-device", json!(null)),
-            vec!["lacks vdpa.parent-device"],
+            vec!["lacks the key vdpa.parent-device"],
         ),
         (
             vdpa("driver", json!("dpdk")),
             vec!["vdpa.driver \"dpdk\"", "vhost or virtio"],
         ),
-        (vdpa("path", json!("")), vec!["lacks vdpa.path"]),
+        (vdpa("path", json!("")), vec!["lacks the key vdpa.path"]),
         (
             vdpa("path", json!("/dev/../etc/shadow")),
             vec!["vdpa.path", "without .."],
@@ -176,7 +176,7 @@ fn the_error_about_an_invalid_key_names_the_key() {
             memif("mode", json!("atm")),
             vec!["memif.mode \"atm\"", "ethernet ip inject-punt"],
         ),
-        (memif("path", json!(null)), vec!["lacks memif.path"]),
+        (memif("path", json!(null)), vec!["lacks the key memif.path"]),
     ] {
         let error = strict(value.clone()).unwrap_err().to_string();
         for part in parts {

@@ -79,8 +79,8 @@ impl WireDeviceInfo {
     /// Returns whether this information describes the device with the identifier `id`. If `id` is a
     /// PCI address, compares PCI addresses; otherwise compares `id` with the name of the vDPA
     /// device. Returns `None` if this information lacks the value to compare. Also returns `None`
-    /// if the name of the vDPA device differs from `id`. The information may still describe the
-    /// device, because a device plugin may choose an identifier that is not the name.
+    /// if the name of the vDPA device differs from `id`, because a device plugin may choose an
+    /// identifier that is not the name.
     #[must_use]
     pub fn describes(&self, id: &str) -> Option<bool> {
         let is_vdpa = self.kind.as_deref() == Some("vdpa");

@@ -8,7 +8,7 @@ impl PciFunction {
     /// Returns the names of all interfaces of the function in this network namespace, including
     /// representors, in natural order. An interface that was moved into a pod is missing.
     ///
-    /// The interfaces of a virtio function are one level deeper, below its virtio device.
+    /// For a virtio function, returns the interfaces of its virtio device.
     #[must_use]
     pub fn netdevs(&self) -> Vec<String> {
         let own = self.entry.names("net");
@@ -21,7 +21,7 @@ impl PciFunction {
             .collect()
     }
 
-    /// Returns the function's own interface.
+    /// Returns the function's own interface, which is not a representor.
     ///
     /// - One interface: returns this interface, or `None` if it is or may be a representor.
     /// - Several interfaces: if exactly one of them is a port to the wire, returns this interface.
@@ -49,7 +49,7 @@ pub(crate) fn virtio_names(entry: &Entry) -> Vec<String> {
     names
 }
 
-/// Returns the device's own interface among the interfaces in `net/`.
+/// Returns the interface in `net/` that is the device's own interface, not a representor.
 pub(crate) fn own_netdev(device: &Entry) -> Option<String> {
     let names = device.names("net");
     let role = |name: &String| {

@@ -22,7 +22,7 @@ pub struct Sriov {
     pub vf_total_msix: Option<u32>,
 }
 
-/// The maximum size of an MSI-X pool: 2,048 for each of 65,535 functions.
+/// The maximum size of an MSI-X pool: 2,048 vectors for each of 65,535 functions.
 const MAX_MSIX: u32 = 2048 * 65_535;
 
 impl PciFunction {
@@ -57,8 +57,9 @@ impl PciFunction {
             .map(|hex| hex.0)
     }
 
-    /// Returns the address of a virtual function's physical function. `None` for every other
-    /// function. Also `None` in a virtual machine that has only the virtual function.
+    /// Returns the address of the physical function that this virtual function belongs to. Returns
+    /// `None` if this function is not a virtual function. Also returns `None` in a virtual machine
+    /// that has the virtual function without its physical function.
     #[must_use]
     pub fn physfn(&self) -> Option<PciAddress> {
         let physical = self.entry.link_name("physfn")?.parse().ok()?;
@@ -129,7 +130,7 @@ impl PciFunction {
     }
 }
 
-/// Returns bus, device and function in 16 bits.
+/// Returns the routing ID of a function: bus, device and function in 16 bits.
 fn routing_id(address: PciAddress) -> u32 {
     u32::from(address.bus()) << 8 | u32::from(address.device()) << 3 | u32::from(address.function())
 }

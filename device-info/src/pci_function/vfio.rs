@@ -15,7 +15,8 @@ pub struct Vfio {
     /// `true` in VFIO's no-IOMMU mode. In this mode, the process that uses the device can write to
     /// all memory of the machine.
     pub noiommu: bool,
-    /// The group's character device, if it exists: `/dev/vfio/11`, `/dev/vfio/noiommu-0`.
+    /// The group's character device, if it exists. An example is `/dev/vfio/11`, or
+    /// `/dev/vfio/noiommu-0` in no-IOMMU mode.
     pub path: Option<String>,
     /// The function's iommufd character device, if the kernel has one: `/dev/vfio/devices/vfio0`.
     pub device_path: Option<String>,

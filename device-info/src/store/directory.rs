@@ -121,8 +121,8 @@ impl Directory {
             ));
         }
         let unfinished = unfinished(name);
-        // A crash may have left the temporary file. No other file has this name, because names of
-        // files with device information cannot start with a dot.
+        // A crash may have left the temporary file behind. No other file has this name, because
+        // names of files with device information cannot start with a dot.
         let _ = unlinkat(
             &self.descriptor,
             unfinished.as_str(),

@@ -14,7 +14,7 @@ pub enum StoreError {
         "the {what} {value} cannot be part of a file name; use one without /, control characters or a leading dot"
     )]
     Name {
-        /// What the text should name, for example a resource.
+        /// What the text is, for example a resource name.
         what: &'static str,
         /// The text.
         value: Quoted,

@@ -129,7 +129,7 @@ pub(crate) fn count(calls: usize) {
 #[cfg(not(test))]
 pub(crate) const fn count(_calls: usize) {}
 
-/// An attribute of sysfs that gave no value, and the cause.
+/// Why an attribute of sysfs gave no value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}: {cause}", path.display())]
 pub struct AttributeError {
@@ -152,7 +152,7 @@ impl AttributeError {
     }
 
     /// Returns whether the kernel has no value for the attribute: the file is missing or empty, or
-    /// the driver does not support the attribute. This is not a fault.
+    /// the driver does not support the attribute. A missing value is not a fault.
     #[must_use]
     pub fn is_absence(&self) -> bool {
         self.cause == Cause::Absent

@@ -30,8 +30,8 @@ pub(crate) fn follow(root: &Path, directory: &Path, target: &Path) -> Option<Pat
     Some(path)
 }
 
-/// Returns the address and the directory of the nearest PCI function at or above `path` and below
-/// `root`.
+/// Finds the PCI function nearest to `path`: `path` itself or one of its ancestors inside `root`.
+/// Returns the function's address and directory.
 pub(crate) fn pci_ancestor(root: &Path, path: &Path) -> Option<(PciAddress, PathBuf)> {
     path.ancestors()
         .take(MAX_ANCESTORS)

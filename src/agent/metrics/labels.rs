@@ -1,4 +1,4 @@
-//! The labels of series.
+//! The labels of the metrics.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -14,7 +14,7 @@ use prometheus_client::metrics::gauge::Gauge;
 pub(super) const MOST: usize = 256;
 /// The longest value of a label, in bytes. The namespace and name of a definition fit.
 const LONGEST: usize = 320;
-/// The label value that all values after the first [`MOST`] share.
+/// The label value that replaces every value after the first [`MOST`].
 pub(super) const OTHER: &str = "other";
 
 /// The value of a label.

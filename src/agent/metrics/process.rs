@@ -1,4 +1,5 @@
-//! The resources of the agent itself, under the names that the client libraries of Prometheus use.
+//! Metrics of the agent's own process, such as its CPU time and memory. The metrics have the names
+//! that the client libraries of Prometheus use.
 
 use std::fmt;
 use std::fs;

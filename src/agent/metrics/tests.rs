@@ -22,10 +22,10 @@ the agent, and does not wait for a reply. If the plugin finds no agent, the metr
 
 Three metrics show what the journal contains: `jackfield_attachments`, `jackfield_owed_detachments` and
 `jackfield_unrestored_devices`. The plugin counts the journal's records in each STATUS, in each GC, in each change of a
-running pod's networks, and in each DEL that fails. In a DEL that succeeds, it counts them only if the last count was at
-least a minute ago. Between two counts, each successful ADD adds one to `jackfield_attachments`, because this metric
-counts sandboxes. Each successful DEL subtracts one if it had something to detach. The other two metrics do not change
-between two counts.
+running pod's networks, and in each DEL that fails. In a DEL that succeeds, the plugin counts the records only if the
+last count was at least a minute ago. Between two counts, each successful ADD adds one to `jackfield_attachments`, which
+counts sandboxes, not networks. Each successful DEL subtracts one if it had something to detach. The other two metrics
+do not change between two counts.
 
 ## What to watch
 
@@ -51,11 +51,11 @@ The agent's log has a line for each failed call, with pod, container, network an
   status and events for the agent) and `unwind` (rolling back a failed ADD).
 - `check` is a check of `jackfield doctor`.
 
-`jackfield_devices` counts the devices that kubelet's pod-resources API names. A scrape shows the figures of the agent's
-last query to kubelet. The figures are out of date after a minute. They are also out of date as soon as the plugin has
-asked the agent for a pod's devices, because kubelet may have allocated these devices since the last query. When a
-scrape shows figures that are out of date, the agent queries kubelet for the next scrape, at most once a second. The
-first scrape may show no devices.
+`jackfield_devices` counts the devices that kubelet's pod-resources API reports. A scrape shows the figures of the
+agent's last query to kubelet. The figures are out of date after a minute. They are also out of date as soon as the
+plugin has asked the agent for a pod's devices, because kubelet may have allocated these devices since the last query.
+After a scrape that shows figures that are out of date, the agent queries kubelet, so that the next scrape shows current
+figures. The agent queries kubelet at most once a second. The first scrape may show no devices.
 
 For each check, `jackfield doctor` sends the number of findings to the agent. The agent serves the numbers of the last
 run until the agent restarts. Before the first run, `/metrics` has no such numbers. If no agent listens during a run,

@@ -1,4 +1,5 @@
-//! The watch of objects with their content: first a list of all objects, then every change.
+//! Watches objects with their content. The watch begins with a list of all objects. The API server
+//! then reports every change.
 
 use tracing::{info, warn};
 
@@ -28,8 +29,8 @@ pub(super) struct ObjectWatch<'a, T> {
 
 impl<T: Cacheable> ObjectWatch<'_, T> {
     /// Parses an object into the form that the cache keeps. If parsing fails, logs a warning and
-    /// returns `None`. An object that is not in the cache is read from the API server when a
-    /// question needs it.
+    /// returns `None`. The agent then reads the object from the API server when a plugin's question
+    /// needs the object.
     fn kept(&self, object: &ObjectRef, text: &str, change: Change) -> Option<T> {
         let kept = (self.keep)(object, text, change);
         kept.unwrap_or_else(|cause| {

@@ -1,5 +1,5 @@
-//! A pod's devices by resource. A look-up in this index need not search the whole answer of
-//! pod-resources.
+//! An index of a pod's devices by resource. With the index, a look-up need not search the whole
+//! answer of the pod-resources API.
 
 use std::collections::{BTreeMap, HashMap};
 

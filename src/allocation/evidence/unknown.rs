@@ -1,5 +1,5 @@
-//! Verdicts on a resource if kubelet reports no devices or too few devices of it, or if kubelet's
-//! checkpoint cannot be used.
+//! Judges a resource in the cases in which its devices may be unknown: kubelet reports no devices
+//! or too few devices, or kubelet's checkpoint cannot be used.
 //!
 //! A [`Verdict`] says what the evidence shows about the pod's devices of one resource. A verdict is
 //! final if waiting for kubelet cannot change it.
@@ -54,8 +54,8 @@ impl Evidence<'_> {
         }
     }
 
-    /// Returns why the devices are unknown. The checkpoint lists only `recorded` of the `requested`
-    /// devices.
+    /// Returns why the devices are unknown. The caller has found that the checkpoint lists fewer
+    /// devices (`recorded`) than the pod requests (`requested`).
     pub(super) fn missing(
         &self,
         resource: &str,

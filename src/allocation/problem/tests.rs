@@ -52,7 +52,8 @@ fn assign_errors_have_these_messages() {
                 own: Vec::new(),
             },
             "deviceID \"d9\" is not a device of this pod, which has none; \
-             request a device in a container, or leave deviceID out",
+             request a device in a container's resources.limits or by a resource claim, or leave \
+             deviceID out",
         ),
         (
             AssignError::Twice("d1".to_owned()),
@@ -117,7 +118,7 @@ fn causes_of_unknown_devices_have_these_messages() {
                 requested: 2,
                 pod_resources: PodResourcesAnswer::NoDevices,
             },
-            "kubelet's checkpoint /k lists 1 of the 2 requested devices for this pod, UID u \
+            "the pod (UID u) requests 2, but kubelet's checkpoint /k lists 1 for this UID \
              (the pod-resources API names none); recreate the pod, or restart kubelet"
                 .to_owned(),
         ),
@@ -161,7 +162,7 @@ fn causes_of_unknown_devices_have_these_messages() {
                 report: Some("x".to_owned()),
             },
             "no ResourceSlice of this node has device vf1 of pool p of driver v (x); \
-             let the driver publish it, with the attribute k8s.cni.cncf.io/resourceName"
+             let the driver publish this device, with the attribute k8s.cni.cncf.io/resourceName"
                 .to_owned(),
         ),
         (
@@ -252,8 +253,8 @@ fn checkpoint_errors_have_these_messages() {
         (
             about(CheckpointCause::NoEntries),
             format!(
-                "kubelet's record /k is of an unknown version: its Data has neither \
-                 PodDeviceEntries nor RegisteredDevices; {remedy}"
+                "kubelet's record /k is of an unknown version: the object Data in it has neither \
+                 the key PodDeviceEntries nor the key RegisteredDevices; {remedy}"
             ),
         ),
         (
@@ -274,9 +275,9 @@ fn allocation_remarks_have_these_messages() {
     };
     assert_eq!(
         remark.to_string(),
-        "kubelet's pod-resources API names d1 of resource r for a pod with this pod's name, but \
-         kubelet's checkpoint /k does not list all of them for this pod's UID; Jackfield uses the \
-         checkpoint"
+        "kubelet's pod-resources API names d1 of resource r, but kubelet's checkpoint /k does not \
+         list all of them for this pod; the API's answer may be about another pod of the same \
+         name, so Jackfield uses the checkpoint"
     );
     let failure = AllocationRemark::Failure("x; do y".to_owned());
     assert_eq!(failure.to_string(), "x; do y");

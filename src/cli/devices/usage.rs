@@ -1,5 +1,5 @@
-//! Which pod has which device, for the table, the JSON document and the picture of
-//! `jackfield devices`.
+//! Tells which pod has which device. The table, the JSON document and the picture of
+//! `jackfield devices` show this.
 
 use device_info::Function;
 use serde::Serialize;

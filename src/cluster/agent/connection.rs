@@ -62,8 +62,9 @@ pub(super) fn open(path: &Path, purpose: Purpose) -> Result<UnixStream, AgentPro
     match purpose {
         // The timeout also limits connecting, which waits while the agent's queue is full.
         Purpose::Asking(until) => stream.set_write_timeout(Some(left(until)?))?,
-        // Shut down reading before connecting, so that the agent cannot send descriptors. A
-        // compromised agent could delay the end of this process with descriptors of deleted files.
+        // Shut down the socket's read side before connecting, so that the agent cannot send
+        // descriptors. A compromised agent could delay the end of this process with descriptors of
+        // deleted files.
         Purpose::Telling => stream.shutdown(Shutdown::Read)?,
     }
     let itself = format!("/proc/self/fd/{}", named.as_raw_fd());

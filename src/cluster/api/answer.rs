@@ -126,9 +126,8 @@ pub async fn answer(
 }
 
 /// Returns the pod's devices according to kubelet. Returns `None` if the question names no pod or
-/// no socket of kubelet, or if the pod's networks need no devices ([`devices::wanted`]). If a
-/// device comes from a DRA driver, takes the resource name and the identifier of the device from
-/// the ResourceSlices.
+/// no socket of kubelet, or if the pod's networks need no devices ([`devices::wanted`]). The
+/// resource name and the identifier of a DRA driver's device come from the ResourceSlices.
 async fn kubelet(
     lookup: &impl Lookup,
     node: &str,

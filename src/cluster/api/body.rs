@@ -14,10 +14,11 @@ use kube::{Client, Error};
 use super::connection::ApiClient;
 use super::error::RequestError;
 
-/// The initial capacity of the buffer for an answer, and how much a full buffer grows, in bytes. A
-/// buffer that grows in small steps is copied each time, and takes twice the memory during a copy.
-/// Large steps cost little, because the kernel provides memory only as the answer fills the buffer.
+/// The initial capacity of the buffer for an answer, in bytes.
 const CAPACITY: usize = 512 << 10;
+/// How much a full buffer grows, in bytes. A buffer that grows in small steps is copied each time,
+/// and takes twice the memory during a copy. Large steps cost little, because the kernel provides
+/// memory only as the answer fills the buffer.
 const LONGER: usize = 2 << 20;
 /// The longest text of a refusal, in bytes. A longer text is dropped.
 const REFUSAL: usize = 64 << 10;
@@ -26,7 +27,7 @@ const REFUSAL: usize = 64 << 10;
 /// The client also detects a dead connection, but only after a longer time.
 pub(super) const PATIENCE: Duration = Duration::from_secs(3);
 
-/// Sends a request and reads the whole answer of at most `most` bytes.
+/// Sends a request and returns the whole answer. Fails if the answer has more than `most` bytes.
 ///
 /// Repeats a GET over a new connection if the GET fails without an answer. Also repeats a GET that
 /// still waits for its answer after `PATIENCE`. Both requests then run, and the answer that arrives

@@ -18,7 +18,7 @@ use crate::cluster::claim_status::DeviceStatus;
 use crate::cluster::{ClaimStatus, Publication};
 use crate::npwg::ObjectRef;
 
-/// The start of the names of field managers. The pod's UID follows.
+/// The prefix of each field manager's name. The rest of the name is the pod's UID.
 const MANAGER: &str = "jackfield-";
 
 /// A ResourceClaim on the wire, with the fields that decide what the agent writes.
@@ -88,8 +88,8 @@ struct AllocatedResult {
 /// pod UID, or if the API server does not serve `resource.k8s.io/v1`.
 ///
 /// # Errors
-/// [`ApiError`]. The caller then has to retry. The retry may repeat successful writes, because a
-/// repeated write changes nothing.
+/// [`ApiError`]. The caller then has to retry. The retry repeats the writes that have succeeded.
+/// This does no harm, because a repeated write changes nothing.
 pub async fn publish_claims(
     server: &ApiServer,
     node: &str,
@@ -135,9 +135,9 @@ pub async fn publish_claims(
                 "updated the pod's entries in the claim's status"
             ),
             Err(error) if error.code() == Some(404) || error.is_not_served() => {}
-            // 409: another manager owns a field, or the claim was created again. 422: the claim
-            // changed after the agent read it. Do not retry. The other manager keeps its field. A
-            // claim that was created again or changed probably does not belong to this pod.
+            // 409: another manager owns a field, or the claim was recreated. 422: the claim changed
+            // after the agent read it. Do not retry. The other manager keeps its field. A claim
+            // that was recreated or changed probably does not belong to this pod.
             Err(error) if matches!(error.code(), Some(409 | 422)) => {
                 let pod = pod.to_string();
                 warn!(pod, phase = "publish", "the claim stays as it is: {error}");

@@ -24,22 +24,24 @@ use super::{CredentialsError, tls};
 /// The time limit for connecting. A host that is down sends no answer at all, so without this limit
 /// the client would wait much longer.
 const CONNECT: Duration = Duration::from_secs(5);
-/// How long a connection is silent before the client sends a PING, and the time limit for the
-/// answer to the PING.
+/// How long a connection is silent before the client sends a PING.
 const PING_AFTER: Duration = Duration::from_secs(10);
+/// The time limit for the answer to a PING.
 const PING_WITHIN: Duration = Duration::from_secs(10);
-/// How long a connection may be silent before it counts as dead. Over HTTP/2, the answers to PINGs
-/// end the silence of a live connection in time.
+/// How long a connection may be silent before it counts as dead. Over HTTP/2, a live connection is
+/// never silent for this long, because the API server answers each PING.
 const SILENCE: Duration = Duration::from_secs(25);
-/// How long a watch lasts at most, in seconds: over HTTP/2, and over HTTP/1.1.
+/// How long a watch over HTTP/2 lasts at most, in seconds.
 const LONG_WATCH: u32 = 290;
+/// How long a watch over HTTP/1.1 lasts at most, in seconds.
 const SHORT_WATCH: u32 = 15;
 /// How long [`ApiClient::spare`] returns the same client. The connections of an older client may be
 /// dead.
 const NEW: Duration = Duration::from_secs(5);
-/// The windows of HTTP/2: how many bytes the API server may send before this process has read them.
-/// `WINDOW` is for one answer, `ALL_WINDOWS` for all answers on the connection together.
+/// The HTTP/2 flow-control window of one answer: the maximum number of bytes that the API server
+/// has sent but this process has not read.
 const WINDOW: u32 = 256 << 10;
+/// The HTTP/2 flow-control window of all answers on a connection together, in bytes.
 const ALL_WINDOWS: u32 = 1 << 20;
 /// The largest read buffer of an HTTP/1.1 connection, in bytes. By default, the buffer of a
 /// connection that has carried a long answer grows to 400 KiB. The connection keeps this buffer

@@ -21,7 +21,7 @@ pub const LARGEST_DEFINITION: usize = 4 << 20;
 /// [`Unread::of`] decodes and checks only configurations whose JSON has fewer bytes than this.
 const SHORT: usize = 64 << 10;
 
-/// A definition on the wire. Other keys are skipped.
+/// The keys that Jackfield reads in the API server's JSON of a definition.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct Wire<'a> {

@@ -59,7 +59,7 @@ pub enum CredentialsError {
     #[error("{}", one_line(.0))]
     InCluster(#[from] InClusterError),
     /// The kubeconfig names a program that supplies the credentials.
-    #[error("its user entry names a program for credentials, which Jackfield does not run")]
+    #[error("its user entry gets credentials from a program, and Jackfield runs no such program")]
     Program,
     /// The token cannot be sent in a header.
     #[error("the token contains a character that a header cannot contain")]
@@ -191,7 +191,7 @@ impl ApiError {
         matches!(self.cause(), Some(RequestError::TooLong(_)))
     }
 
-    /// Whether the API server refused the object as too long. A retry would then fail too.
+    /// Whether the API server refused the object as too long. If so, a retry would fail too.
     pub fn is_too_long(&self) -> bool {
         let details = self.refusal().and_then(|status| status.details.as_ref());
         let mut causes = details.into_iter().flat_map(|details| &details.causes);
@@ -202,8 +202,8 @@ impl ApiError {
         }
     }
 
-    /// Whether the cause is the server, the connection or the credentials. Other requests to the
-    /// API server then probably fail too.
+    /// Whether the cause is the server, the connection or the credentials. If so, other requests to
+    /// the API server probably fail too.
     pub fn is_general(&self) -> bool {
         match (self.code(), self.cause()) {
             (Some(code), _) => matches!(code, 401 | 429 | 500..=599),

@@ -1,4 +1,5 @@
-//! Pods as JSON, from the API server or from a manifest, and the few fields that Jackfield uses.
+//! Reads pods in JSON, from the API server or from a manifest. Keeps only the few fields that
+//! Jackfield uses.
 
 use std::collections::BTreeMap;
 
@@ -79,7 +80,8 @@ pub struct PodView {
     pub annotations: PodAnnotations,
     /// The current network-status, with the entries of Jackfield and of other components.
     pub status: Option<String>,
-    /// Whether the pod has annotations. If it has none, a patch has to create the map.
+    /// Whether the pod has annotations. If not, the patch of the network-status has to create
+    /// `metadata.annotations`.
     pub has_annotations: bool,
     /// The containers that request extended resources, init containers first.
     pub containers: Vec<Container>,
@@ -129,7 +131,7 @@ impl PodView {
         (!self.is_unattached).then(kept)
     }
 
-    /// Whether the pod is too long for a cache to keep all its fields.
+    /// Whether the pod exceeds the size limit for a cache of many pods.
     pub fn is_long(&self) -> bool {
         self.length() > KEPT_TEXT
     }

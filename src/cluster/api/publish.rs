@@ -145,8 +145,8 @@ pub async fn create_node_event(
         kind: "Node",
         namespace: NAMESPACE_OF_NODES,
         name: occasion.node,
-        // The node's name instead of its UID. kubelet puts the name into its own events too, and
-        // `kubectl describe node` searches for events with the name.
+        // The node's name instead of its UID, as in kubelet's events. `kubectl describe node` also
+        // searches for events by this name.
         uid: occasion.node,
     };
     create(server, about, event, occasion).await

@@ -46,7 +46,7 @@ pub struct ApiServer {
 }
 
 impl ApiServer {
-    /// Creates a client from the current context of the kubeconfig `path`. `caller` names this
+    /// Creates a client from the current context of the kubeconfig `path`. `caller` identifies this
     /// process in the API server's audit log.
     ///
     /// # Errors
@@ -130,8 +130,8 @@ impl ApiServer {
         let request = Request::get(path).header(header::ACCEPT, accept);
         let request = request.body(Vec::new());
         let answer = async { body::read(&self.client, request?, most).await };
-        // `body::read` may begin a second attempt after `PATIENCE`. Then the whole `LIMIT` is left
-        // for that attempt.
+        // `body::read` may begin a second attempt after `PATIENCE`. The second attempt also gets
+        // the whole `LIMIT`.
         let limit = LIMIT + body::PATIENCE;
         self.in_time(&format!("GET {path}"), limit, answer).await
     }

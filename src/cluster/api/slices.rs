@@ -96,9 +96,9 @@ fn identified(device: DeviceSpec) -> (String, SliceIdentity) {
     (device.name, identity)
 }
 
-/// Whether `devices` has a part that [`identify`] completes: devices of DRA drivers, or the list of
-/// the node's resources ([`PodDevices::on_node`]). Kubelet leaves the resources of DRA drivers out
-/// of this list.
+/// Whether [`identify`] must complete `devices` with data from the ResourceSlices. This is so if
+/// `devices` has a device of a DRA driver, or the list [`PodDevices::on_node`]. Kubelet leaves the
+/// resources of DRA drivers out of this list.
 pub(super) fn concern(devices: &PodDevices) -> bool {
     devices.on_node.is_some() || devices.dynamic().next().is_some()
 }

@@ -55,7 +55,7 @@ impl Problem for ClusterError {
                 source,
                 agent,
             } => format!(
-                "cannot keep the status of pod {pod} in {}: {source}, and {}",
+                "cannot keep the status of pod {pod} in the directory {}: {source}; {}",
                 path.display(),
                 agent.words()
             ),
@@ -81,16 +81,16 @@ impl Problem for ClusterError {
                     "start the agent with --node {node}, or correct the pod"
                 ));
             }
-            Self::Folder(..) => "make the folder readable or correct the key",
+            Self::Folder(..) => "make the folder readable or correct the key manifestDir",
             Self::LongFolder(_) => "keep fewer manifests there",
-            Self::UnknownPod(..) => "create it there first",
+            Self::UnknownPod(..) => "create the pod there first",
             Self::Devices(..) => r#"write it as {"intel.com/sriov": ["0000:01:10.0"]}"#,
             Self::Manifest(..) => "correct its manifest",
             Self::Status { .. } => "make the folder writable, and free space there if it is full",
             Self::ManyContainers(_) => "request the devices in fewer containers",
             Self::OtherPod { .. } => "wait for the pod to be recreated",
             Self::Owed { .. } => {
-                "make the directory writable, free space there, or start the agent"
+                "make the directory writable, free space on its disk, or start the agent"
             }
             Self::NotListed => "try again later",
         };
@@ -114,7 +114,8 @@ mod tests {
         for (error, line) in [
             (
                 ClusterError::Folder("/m".into(), full()),
-                "manifestDir /m: no storage space; make the folder readable or correct the key",
+                "manifestDir /m: no storage space; make the folder readable or correct the key \
+                 manifestDir",
             ),
             (
                 ClusterError::LongFolder("/m".into()),
@@ -123,7 +124,7 @@ mod tests {
             ),
             (
                 ClusterError::UnknownPod(pod(), Place::ApiServer),
-                "pod a/web is not known in the cluster; create it there first",
+                "pod a/web is not known in the cluster; create the pod there first",
             ),
             (
                 ClusterError::Status {
@@ -182,9 +183,9 @@ mod tests {
                     source: full(),
                     agent: Box::new(agent(AgentProblem::NoListener)),
                 },
-                "cannot keep the status of pod a/web in /j/publish: no storage space, and the \
-                 agent does not answer on /run/agent.sock: nothing listens there; make the \
-                 directory writable, free space there, or start the agent",
+                "cannot keep the status of pod a/web in the directory /j/publish: no storage \
+                 space; the agent does not answer on /run/agent.sock: nothing listens there; make \
+                 the directory writable, free space on its disk, or start the agent",
             ),
             (
                 ClusterError::NotListed,

@@ -45,8 +45,8 @@ fn only(mut letters: impl Iterator<Item = char>) -> Option<char> {
 
 /// Refuses a text in which any object has the same key twice, ignoring case.
 ///
-/// Parsers disagree about such a text. Go merges the values of a repeated key, except `null`
-/// values. Other parsers take the first or the last value.
+/// Parsers disagree about the value of a repeated key. Some take the first value, others take the
+/// last, and Go's decoder merges objects.
 ///
 /// `names` is the path of the one object whose keys are case-sensitive. The annotations of a pod
 /// are such an object. If `names` is empty, no object has case-sensitive keys.
@@ -118,8 +118,8 @@ impl Key<'_, '_> {
     }
 
     /// If this key belongs to an element of the list `meant`, returns the number of the object
-    /// around that list. Example: in `{"links":[{"name":1}]}`, `above_list("links")` of the key
-    /// `name` returns 1, the number of the outer object.
+    /// around that list. Example: in `{"links":[{"name":"eth0"}]}`, `above_list("links")` of the
+    /// key `name` returns 1, the number of the outer object.
     pub(crate) fn above_list(&self, meant: &str) -> Option<usize> {
         let [.., outer, Nesting::List { .. }, _] = self.levels else {
             return None;

@@ -46,7 +46,8 @@ fn modern(object: &RawObject) -> Result<CniResult, JsonError> {
     })
 }
 
-/// Reads a result of 0.1.0 or 0.2.0: at most one address for each family, with its routes.
+/// Reads a result of 0.1.0 or 0.2.0. Such a result has at most one address and one list of routes
+/// for each IP family.
 fn legacy(object: &RawObject) -> Result<CniResult, JsonError> {
     let mut result = CniResult {
         dns: dns(object)?,
@@ -122,8 +123,8 @@ fn list<T>(
     Ok(list.into_iter().map(|(_, value)| value).collect())
 }
 
-/// Returns the elements of a list with their indices. Skips elements that are `null`: plugins in Go
-/// can write them, because the lists of the reference library contain pointers.
+/// Returns the elements of a list with their indices. Skips `null` elements. A plugin in Go can
+/// write such elements, because the lists of the reference library contain pointers.
 fn numbered<T>(
     object: &RawObject,
     key: &str,

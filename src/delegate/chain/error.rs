@@ -39,7 +39,8 @@ impl ChainError {
             && self.misses_interface(name)
         {
             words += &format!(
-                "; the plugin's {key} is {name:?}, so check that the node has this interface"
+                "; the plugin's key {key:?} has the value {name:?}, so check that the node has \
+                 this interface"
             );
         }
         words

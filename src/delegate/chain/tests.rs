@@ -276,7 +276,10 @@ fn a_del_goes_on_after_failures_and_reports_them_all() {
         [1, 0]
     );
     let text = errors.to_string();
-    assert!(text.starts_with("plugin b: DEL: no binary b in "), "{text}");
+    assert!(
+        text.starts_with("plugin b: DEL: no binary named b in "),
+        "{text}"
+    );
     assert!(text.ends_with("; also plugin a: DEL: refused"), "{text}");
 }
 

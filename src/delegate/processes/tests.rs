@@ -202,8 +202,9 @@ fn a_plugin_that_hangs_is_killed_at_its_deadline() {
     plugin.assert_no_process_is_left();
     assert_eq!(
         error.to_string(),
-        "no answer within 1s, killed with its children, last output line \"waiting\"; find out \
-         what it waits for, or raise deadlines.delegate and the verb's own deadline"
+        "no answer within 1s, last output line \"waiting\"; Jackfield killed the plugin and its \
+         children; find out what the plugin waits for, or raise both deadlines.delegate and the \
+         verb's own deadline"
     );
     assert!(took >= SHORT && took < LONG / 2, "{took:?}");
 }

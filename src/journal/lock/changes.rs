@@ -3,9 +3,9 @@
 //! During a GC, the plugins of each network release the resources of every attachment that the GC
 //! does not list. An attachment that begins after the GC has read the journal is not in the list
 //! and would lose its resources. For this reason, CNI forbids the runtime to call ADD or DEL during
-//! a GC (CNI 1.1.0 §2, Lifecycle & Ordering). But the runtime cannot prevent the changes, because
-//! Jackfield starts the changes itself. If the changes do not end in time, Jackfield still detaches
-//! the sandboxes that the runtime no longer lists, but calls no plugin with the verb GC.
+//! a GC (CNI 1.1.0 §2, Lifecycle & Ordering). But the runtime cannot prevent a change of a running
+//! pod, because Jackfield itself starts the change. If a change does not end in time, the GC still
+//! detaches the sandboxes that the runtime no longer lists, but calls no plugin with the verb GC.
 
 use std::fs::File;
 use std::path::Path;
@@ -22,9 +22,9 @@ const GATE: &str = "gc";
 
 /// A lock that any number of changes share, or that one GC holds alone.
 ///
-/// Delegates do not inherit the lock, so it ends with the process that took it. If a change is
-/// killed, a GC may therefore begin while an orphaned delegate still attaches a network. The GC
-/// keeps that attachment, because the record of the sandbox already contains it.
+/// Delegates do not inherit the lock, so the lock ends with the process that took it. If a change
+/// is killed, a GC may therefore begin while an orphaned delegate still attaches a network. The GC
+/// keeps this attachment, because the record of the sandbox already contains the attachment.
 #[derive(Debug)]
 pub struct ChangesLock {
     _dir: File,

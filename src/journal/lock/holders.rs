@@ -40,7 +40,8 @@ fn names(link: &Path, name: &OsStr) -> bool {
     last.strip_suffix(b" (deleted)").unwrap_or(last) == name.as_encoded_bytes()
 }
 
-/// Finds the other processes that have the file of the lock open, and stops searching at `until`.
+/// Finds the processes that have the file of the lock open, except this process. Stops searching at
+/// `until`.
 ///
 /// Searches the processes of root first. If none has the file open, searches the processes of other
 /// users, because a delegate may have dropped its privileges. Other users can prolong the search,
@@ -70,9 +71,9 @@ pub(super) fn holders(file: &File, name: &OsStr, until: Instant) -> Vec<i32> {
     Vec::new()
 }
 
-/// Kills the processes that a dead Jackfield left running, with their process groups. Does not kill
-/// a process that runs Jackfield. Such a process is waiting for the lock, or has just taken the
-/// lock and not yet written its process ID.
+/// Kills the orphans of a dead Jackfield, and the process groups of the orphans. Does not kill a
+/// process that runs Jackfield. Such a process is waiting for the lock, or has just taken the lock
+/// and not yet written its process ID.
 pub(super) fn end(holders: &[i32], file: &File, name: &OsStr) {
     ask_machine!(kill(holders));
     for pid in holders {

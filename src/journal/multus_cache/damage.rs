@@ -23,8 +23,8 @@ pub enum CacheError {
     /// The file cannot be read, or is too large.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// The file is empty, not UTF-8, or nested too deeply. Or the configuration of a plugin in a
-    /// configuration list is not a JSON object, or repeats a key.
+    /// The file is empty, is not UTF-8, or nests too deeply. The configuration of a plugin in a
+    /// configuration list may have the same faults, repeat a key, or not be a JSON object.
     #[error(transparent)]
     Json(#[from] JsonError),
     /// The file has a JSON syntax error, or the value of a key has the wrong type.

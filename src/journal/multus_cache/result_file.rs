@@ -45,8 +45,8 @@ impl ResultFile {
         pairs.collect::<Vec<_>>().join(";")
     }
 
-    /// Sets `CNI_ARGS`, the capability arguments and the result of the ADD. If this file lacks
-    /// `CNI_ARGS` or capability arguments, keeps the values that `cached` already has.
+    /// Copies `CNI_ARGS`, the capability arguments and the result of the ADD from this file to
+    /// `cached`. If the file lacks `CNI_ARGS` or capability arguments, `cached` keeps its own.
     pub(super) fn complete(self, cached: &mut CachedAttachment) {
         let args = self.args();
         if !args.is_empty() {

@@ -2,8 +2,8 @@
 //!
 //! The calls block, because the plugin has nothing else to do while it waits. Starting an async
 //! runtime would take longer than the wait. [`Netlink`] repeats a request if a list changed during
-//! the read, or if a part of the answer was lost. It ignores answers to earlier requests, and keeps
-//! the kernel's explanation of a refusal.
+//! the read, or if a part of the answer was lost. [`Netlink`] ignores answers to earlier requests,
+//! and keeps the kernel's explanation of a refusal.
 
 mod answer;
 mod filtered;
@@ -93,12 +93,12 @@ impl Netlink {
     /// Sets the options of a socket. `patience` limits the wait for each piece of an answer.
     pub(super) fn new(opened: io::Result<Socket>, patience: Duration) -> Result<Self, KernelError> {
         let socket = opened.map_err(KernelError::Socket)?;
-        // With the first option (strict checking), the kernel filters lists (4.20 and later). The
-        // second option adds an explanation to refusals (4.12 and later). The third option omits
-        // the copy of the request from refusals. Ignore errors: older kernels lack these options,
-        // and the socket works without them.
+        // Ignore errors: older kernels lack these options, and the socket works without them.
+        // With strict checking (Linux 4.20 and later), the kernel filters lists.
         let _ = socket.set_netlink_get_strict_chk(true);
+        // With `ext_ack` (Linux 4.12 and later), a refusal can contain an explanation.
         let _ = socket.set_ext_ack(true);
+        // With `cap_ack`, a refusal contains only the header of the request.
         let _ = socket.set_cap_ack(true);
         let time = TimeVal::milliseconds(i64::try_from(patience.as_millis()).unwrap_or(i64::MAX));
         let _ = setsockopt(&socket, ReceiveTimeout, &time);

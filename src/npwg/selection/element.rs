@@ -111,8 +111,8 @@ fn check_limit(key: &'static str, count: usize, limit: usize) -> Result<(), Elem
 }
 
 /// Returns the unknown keys of the element and of its `portMappings`. Neither the specification nor
-/// Multus defines these keys. A warning lists them. For example, a user may write `proto` instead
-/// of `protocol`. The protocol is then TCP, the default, and the warning shows why.
+/// Multus defines these keys. A warning lists them. For example, if a user writes `proto` instead
+/// of `protocol`, the protocol is TCP, the default. The warning shows why.
 ///
 /// Ignores keys that contain a period, because NPWG leaves these keys to implementations (NPWG 1.3
 /// §4.1.2.1). In `portMappings`, such keys count as unknown.

@@ -19,10 +19,10 @@ use crate::cni::json::{Members, check, raw};
 /// existing entry that has the same name and no interface. A new entry of the default network
 /// replaces the existing entry of the default network, because a pod has only one default network.
 ///
-/// When Jackfield wrote its earlier entries, the pod may have selected other networks than it
-/// selects now. The status reports only current attachments (NPWG 1.3 §5), so the merge drops
-/// Jackfield's earlier entries. The merge recognizes these entries by the list that Jackfield wrote
-/// under the key `io.jackfield.attached`.
+/// An existing entry from Jackfield may describe a network that the pod no longer selects. The
+/// status reports only current attachments (NPWG 1.3 §5), so the merge drops Jackfield's existing
+/// entries. The merge recognizes these entries by the list that Jackfield wrote under the key
+/// `io.jackfield.attached`.
 ///
 /// The merge discards an existing value that is not a list of objects, because that value violates
 /// the specification.

@@ -87,9 +87,9 @@ pub(super) fn carry_out(
     let published = publish(context, &sandbox, links, events);
     outcome?;
     let status = published?;
-    // This write is the last step. It records the digest of the annotation that the attachments now
-    // match. If this process is killed before the write, the record still has the default digest,
-    // and the next change publishes the status again.
+    // As the last step, record the digest of the annotation that the attachments match. If this
+    // process is killed before this write, the record keeps the empty digest, and the next change
+    // publishes the status again.
     sandbox.header.networks = Some(prepared.networks);
     journal.write(&sandbox)?;
     Ok(status)

@@ -65,16 +65,16 @@ pub(in crate::operation) enum DeviceProblem {
     /// The configuration names an uplink of the node. The second field names what the node would
     /// lose: a default route or an address.
     #[error(
-        "key {key} names {value}, which carries {1}: a pod that takes this interface cuts the node \
-         off from the network; name another interface",
+        "the value of key {key} is {value}, which carries {1}: a pod that takes this interface \
+         cuts the node off from the network; name another interface",
         key = .0.key, value = .0.value
     )]
     Uplink(NamedInterface, String),
     /// Jackfield cannot tell whether an interface in the configuration is an uplink of the node,
     /// because the kernel refused a request or did not answer.
     #[error(
-        "key {key} names {value}, but jackfield cannot tell whether {value} is an uplink of this \
-         node: {1}; try again",
+        "the value of key {key} is {value}, but jackfield cannot tell whether {value} is an uplink \
+         of this node: {1}; try again",
         key = .0.key, value = .0.value
     )]
     UnknownUplink(NamedInterface, #[source] KernelError),
@@ -103,8 +103,8 @@ pub(in crate::operation) enum DeviceProblem {
     )]
     LostInterface { device: String, driver: String },
     /// The interface of a device is in a network namespace other than the host's, although no
-    /// recorded pod has the device. The command does not contain the interface's name, because a
-    /// pod can give its interface a name that a shell would execute.
+    /// recorded pod has the device. The command in the message does not contain the interface's
+    /// name, because a pod can give its interface a name that a shell would execute.
     #[error(
         "{0}: its interface {interface} is in network namespace {netns}, and no pod on record has \
          the device; move the interface back with `nsenter --net={netns} ip link set INTERFACE \
@@ -123,14 +123,14 @@ pub(in crate::operation) enum DeviceProblem {
     /// Another function of the device's IOMMU group is bound to a driver that is neither `pci-stub`
     /// nor a driver for user-space programs.
     #[error(
-        "{shared} ({directory}), and {other} is bound to driver {2}; bind the whole group to \
+        "{shared} (see {directory}), and {other} is bound to driver {2}; bind the whole group to \
          vfio-pci, or move the card to a slot that isolates functions from each other (ACS)",
         shared = shared(.0, .1), directory = .1.directory, other = .1.address
     )]
     GroupInUse(AllocatedDevice, GroupMember, String),
     /// Another pod has a function of the device's IOMMU group.
     #[error(
-        "{shared} ({directory}), and {2} has {other}: only one program can open the group; \
+        "{shared} (see {directory}), and {2} has {other}: only one program can open the group; \
          move the card to a slot that isolates functions from each other (ACS)",
         shared = shared(.0, .1), directory = .1.directory, other = .1.address
     )]
@@ -225,8 +225,8 @@ fn not_virtual(device: &PciAddress, is_physical: bool, sysfs: &Path) -> String {
     format!("not a virtual function ({devices}/{device} has no physfn)")
 }
 
-/// Returns two parts of the message: the name of the value that the device still has, and how a pod
-/// or a definition can replace that value.
+/// Returns two parts of the message of [`DeviceProblem::PreviousIdentity`]: the name of the value
+/// that the device still has, and how a pod or a definition can replace that value.
 fn words(identity: PodIdentity) -> (&'static str, &'static str) {
     match identity {
         PodIdentity::Mac => ("hardware address", "request a MAC"),

@@ -15,7 +15,8 @@ use crate::operation::prepare::Prepared;
 use crate::operation::{Context, Failure};
 use crate::plan::{Attachment, PlanError};
 
-/// How long to wait for the container's lock before detaching an obsolete sandbox.
+/// How long to wait for the lock of an obsolete sandbox's container. If another process still holds
+/// the lock after this time, the call fails.
 const BUSY: Duration = Duration::from_secs(1);
 
 /// Reserves the devices and the requested MACs and GUIDs of `attachments` for the sandbox of
@@ -73,8 +74,8 @@ pub fn foresee(context: &Context<'_>, prepared: &Prepared) -> Vec<PlanError> {
             free.push(attachment);
         }
     }
-    // For the devices that no other sandbox holds, check that plugins can attach them: for example,
-    // that the interface of a VF is in the host's network namespace. If the kernel does not answer,
+    // Check that plugins can attach the devices that no other sandbox holds. For example, the
+    // interface of a VF must be in the host's network namespace. If the kernel does not answer,
     // skip this check. An ADD repeats the check and reports the kernel's error.
     let addresses: Vec<PciAddress> = free.iter().filter_map(|it| it.pci()).collect();
     let hardware = Hardware::of(&context.request.config);
@@ -132,8 +133,8 @@ fn take_one(
 /// Looks for a reservation that an older version of Jackfield made for the MAC or GUID of `what`.
 /// Such a reservation names no segment (the layer-2 network in which addresses must be unique). So
 /// `earlier_holder` determines the segment from the current state of the node. Returns the sandbox
-/// with the reservation, if its key is not `key` and the reservation is on the segment of `what`.
-/// Returns `None` if `what` is a device or has no segment.
+/// that holds the reservation, if the reservation is on the segment of `what`. Returns `None` if
+/// this sandbox is `key` itself, or if `what` is a device or has no segment.
 fn earlier_holder(
     context: &Context<'_>,
     key: &Key,

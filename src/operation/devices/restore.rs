@@ -35,8 +35,8 @@ use left::{Left, Refused, forgive, open};
 
 /// The maximum number of rounds of repairs. A round tries each remaining repair once. Rounds in
 /// which every repair fails do not count. One round is not always enough, because some drivers
-/// change another setting during a repair. For example, when Jackfield restores the address of a
-/// VF's interface, igb also changes the VF's MAC on the physical function.
+/// change another setting during a repair. For example, when Jackfield restores the MAC of a VF's
+/// interface, igb also changes the MAC that is set for the VF on the physical function.
 const ROUNDS: usize = 4;
 /// How long to wait for a busy device, or for an interface that the kernel is still moving back
 /// from a deleted namespace.
@@ -237,10 +237,9 @@ impl<'a> Restoring<'a> {
                 if set.is_err()
                     && let Some(own) = before.own_guid(*setting)
                 {
-                    // Before the ADD, the VF's GUID on the physical function was zero. But the
-                    // driver refuses to set zero. Set the GUID that the VF's interface had before
-                    // the ADD, so that the VF does not keep the pod's GUID. The repair still counts
-                    // as failed, so return the first error.
+                    // The repair sets a GUID to zero, but the driver refuses zero. Set the GUID
+                    // that the VF's interface had before the ADD, so that the VF does not keep the
+                    // pod's GUID. The repair still counts as failed, so return the first error.
                     links.set_virtual_function(pf.index, vf.index, own)?;
                 }
                 return set;
@@ -279,7 +278,7 @@ pub enum RestoreError {
     #[error(transparent)]
     Function(#[from] Arc<FunctionError>),
     /// The interface is in no network namespace that Jackfield can find.
-    #[error("it is in no known network namespace; see `jackfield doctor`")]
+    #[error("no known network namespace has the interface; see `jackfield doctor`")]
     NoNamespace,
 }
 

@@ -5,8 +5,8 @@ use crate::baseline::{Comparison, compare};
 use crate::journal::Unrestored;
 use crate::operation::Context;
 
-/// Returns the unrestored devices in the journal. Omits devices that have their earlier state
-/// again, were recreated, or no longer exist. If the kernel does not answer, omits none.
+/// Returns the unrestored devices in the journal. Omits devices that are back in their earlier
+/// state, were recreated, or no longer exist. If the kernel does not answer, omits none.
 #[must_use]
 pub fn still_unrestored(context: &Context<'_>) -> Vec<Unrestored> {
     let mut kept = context.host.journal.all_unrestored();

@@ -27,11 +27,11 @@ impl LiveAttachments {
         }
     }
 
-    /// Adds every attachment in Multus' cache as live, even if the runtime does not list its
-    /// sandbox as valid. The runtime calls GC once for each of its network configurations, each
-    /// time with a separate list. A sandbox that Multus attached may be only in the list for
-    /// Multus' configuration. Skips the containers that Jackfield has adopted from the cache: their
-    /// live attachments are in the journal.
+    /// Adds every attachment in Multus' cache as live, even if the runtime does not list the
+    /// attachment as valid. The runtime calls GC once for each network configuration, each time
+    /// with a separate list. An attachment that Multus made may be only in the list for Multus'
+    /// configuration. Skips the containers that Jackfield has adopted from the cache: their live
+    /// attachments are in the journal.
     pub(super) fn keep_cached(&mut self, cache: &MultusCache<'_>, journal: &Journal) {
         let adopted: HashSet<ContainerId> = journal.adopted().into_iter().collect();
         for container in cache.containers() {

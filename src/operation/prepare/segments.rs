@@ -20,9 +20,9 @@ pub(super) fn find(context: &Context<'_>, kept: &[Attachment], attachments: &mut
     }
 }
 
-/// Checks that no two networks of the pod request the same MAC or GUID on one segment. Skips two
-/// attachments of one network, because the planner has already compared their `mac` and
-/// `infiniband-guid`. The pod already has the attachments in `kept`.
+/// Checks that no two networks of the pod request the same MAC or GUID on one segment. Does not
+/// compare attachments of the same network with each other, because the planner has already
+/// compared their `mac` and `infiniband-guid`. The pod already has the attachments in `kept`.
 pub(super) fn check(kept: &[Attachment], plan: &mut Plan) {
     let mut problems = Vec::new();
     for (index, attachment) in plan.attachments.iter().enumerate() {

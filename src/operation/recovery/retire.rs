@@ -29,7 +29,7 @@ pub enum Which {
 pub struct Retired {
     /// The detached sandboxes.
     pub detached: Vec<Key>,
-    /// The sandboxes that are left attached, each with its pod if the pod is known.
+    /// The sandboxes that stay attached, each with its pod if the pod is known.
     pub attached: Vec<(Key, Option<String>)>,
     /// The failures, one for each sandbox that could not be detached. The journal keeps the records
     /// of these sandboxes.

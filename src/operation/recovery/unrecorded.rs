@@ -12,7 +12,7 @@
 //! ```
 //!
 //! If the cache lists no attachments, the result of the cluster network is the runtime's
-//! `prevResult`. This table selects from the other networks that an ADD would attach now:
+//! `prevResult`. The other networks are those that an ADD would attach now, with these limits:
 //!
 //! ```text
 //! the record was destroyed or damaged               ▶ all

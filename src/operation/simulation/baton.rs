@@ -17,7 +17,7 @@ impl Baton {
         let _ = self.thread.set(std::thread::current());
     }
 
-    /// Lets the thread run.
+    /// Lets the registered thread run.
     pub(super) fn pass(&self) {
         self.is_here.store(true, Ordering::SeqCst);
         if let Some(thread) = self.thread.get() {
@@ -25,7 +25,7 @@ impl Baton {
         }
     }
 
-    /// Waits until the thread may run.
+    /// Blocks the calling thread, which must be the registered thread, until `pass` lets it run.
     pub(super) fn wait(&self) {
         while !self.is_here.swap(false, Ordering::SeqCst) {
             std::thread::park();

@@ -31,8 +31,8 @@ pub(super) struct Conditions {
     pub(super) power_loss: Option<Duration>,
     /// The chance, in percent, that something other than Jackfield changes a pod's network.
     pub(super) disturbances: u32,
-    /// Whether the runtime stops repeating a DEL that fails. Then a GC, or a retry by Jackfield,
-    /// must detach the sandbox.
+    /// Whether the runtime stops repeating a DEL that fails. If it stops, a GC or a retry by
+    /// Jackfield must detach the sandbox.
     pub(super) runtime_gives_up: bool,
     pub(super) has_devices: bool,
     /// Whether most networks request the same MAC.

@@ -1,6 +1,6 @@
 //! The simulated plugins: `bridge` makes a link and takes a lease, `sriov` moves a virtual function
-//! into the pod, `tuning` does nothing. The seed decides when they fail, crash, hang or return a
-//! wrong result.
+//! into the pod, `tuning` does nothing. The seed decides when the plugins fail, crash, hang or
+//! return a wrong result.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -107,7 +107,7 @@ impl Delegates {
     }
 }
 
-/// Returns a false answer of a plugin. It contradicts the kernel, or is not a CNI result.
+/// Returns a false answer of a plugin. The answer contradicts the kernel, or is not a CNI result.
 fn lie(mut answer: Value, kind: u32) -> Vec<u8> {
     match kind {
         0 => return b"{\"ips\":7}".to_vec(),

@@ -74,8 +74,9 @@ fn released<'p>(process: &Process, operation: &Operation<'p>) -> Option<&'p str>
 
 impl Process {
     /// Checks whether a write shows that this process has taken a lock. Records the time of the
-    /// first lock. If this process may be killed, also keeps the lock files open, because delegates
-    /// inherit the locks and may outlive the process.
+    /// first lock. If this process may be killed, also duplicates the descriptor of the lock file.
+    /// Like the descriptor that a real delegate inherits, the duplicate keeps the lock after the
+    /// process is killed.
     fn inherit(&self, file: &File, bytes: &[u8]) {
         // A process that has taken a lock writes its ID into the lock file.
         let is_claim = !bytes.is_empty() && bytes.iter().all(u8::is_ascii_digit);

@@ -63,8 +63,9 @@ impl History {
                 self.push(path);
             }
             Operation::Rename(from, to) => {
-                // Only the quarantine of a damaged record renames a file that is not temporary. The
-                // simulation assumes that a power loss does not undo such a rename.
+                // Every rename gives a temporary file its final name, except the renames of damaged
+                // records to the quarantine and inside the quarantine. The simulation assumes that
+                // a power loss does not undo these exceptions.
                 let is_temporary = |path: &Path| {
                     let name = path.file_name().unwrap_or_default();
                     name.as_encoded_bytes().starts_with(b".")
@@ -110,8 +111,8 @@ impl History {
                 0 | 1 => (last.clone(), &versions[..0]),
                 _ => (versions[earlier].clone(), &versions[earlier..]),
             };
-            // Whether the file was missing in `version` or later. The current file was then created
-            // after `version`, and the power loss destroys it.
+            // Whether `path` had no file at the time of `version` or later. If so, `version` is
+            // older than the file that is there now, and the power loss destroys that whole file.
             let is_of_earlier = last != Version::Absent && later.contains(&Version::Absent);
             if let Version::Bytes(bytes) = &mut version
                 && choice % 2 == 1

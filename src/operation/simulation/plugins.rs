@@ -254,10 +254,10 @@ pub(super) fn answer(work: &Work, world: &World) -> Value {
 ///
 /// If the ADD of a sandbox succeeded before Jackfield's GC began, the list must contain every
 /// attachment that the sandbox still uses. This includes the attachments that a change of the
-/// running pod added before Jackfield made the list. No change adds an attachment later, because
-/// Jackfield's GC then holds the lock that excludes changes. If the list lacks an attachment that
-/// is in use, this function keeps the lease, and records that a rule of the simulation was broken
-/// ([`World::breaks`]).
+/// running pod added before Jackfield made the list. After Jackfield has made the list, no change
+/// adds an attachment, because Jackfield's GC holds the lock that excludes changes. If the list
+/// lacks an attachment that is in use, this function keeps the lease, and records that a rule of
+/// the simulation was broken ([`World::breaks`]).
 ///
 /// If the ADD of a sandbox is still running, or succeeded after Jackfield's GC began, this function
 /// keeps the leases of the sandbox. The simulation may run an ADD during a GC, but a real runtime

@@ -160,7 +160,7 @@ impl Life<'_> {
         });
         for _ in 0..3 {
             // CNI forbids an ADD during a GC. But Jackfield tolerates an ADD that begins after the
-            // GC has first read the journal, so wait only until then.
+            // GC has first read the journal. So wait only until the GC has read the journal.
             while self.world(|world| world.is_listing) {
                 self.sleep(5);
             }

@@ -117,7 +117,7 @@ pub(super) struct SandboxView {
     pub(super) is_disturbed: bool,
 }
 
-/// A delegate that still runs after the Jackfield process that started it was killed.
+/// A delegate that still runs, although its Jackfield process was killed.
 pub(super) struct Orphan {
     /// The inode number of the container's lock file; 0 if the delegate did not inherit the lock.
     pub(super) lock: u64,

@@ -124,8 +124,8 @@ fn each_configuration_problem_has_a_message_of_one_line() {
                 plugin: plugin(),
                 count: 65,
             },
-            "/n.conf: plugin macvlan: key \"capabilities\" declares 65; 64 are allowed; \
-             remove those that no pod requests",
+            "/n.conf: plugin macvlan declares 65 capabilities; 64 are allowed; remove the \
+             capabilities that no pod requests",
         ),
         (
             ConfigurationProblem::Invalid {
@@ -146,7 +146,7 @@ fn each_configuration_problem_has_a_message_of_one_line() {
                 claim: "pods/c".parse().unwrap(),
                 count: 257,
             },
-            "IPAMClaim pods/c: status.ips has 257 addresses; 256 are allowed; name a claim with \
+            "IPAMClaim pods/c: status.ips has 257 addresses; 256 are allowed; choose a claim with \
              fewer addresses",
         ),
         (
@@ -186,7 +186,7 @@ fn a_report_that_contains_a_remedy_gets_no_second_remedy() {
         ),
         (
             NetworkError::NoConfig(object(), conf_dir()),
-            "NetworkAttachmentDefinition pods/n has no spec.config and confDir /c has no \
+            "NetworkAttachmentDefinition pods/n has no spec.config, and confDir /c has no \
              configuration named n; write one of the two",
         ),
     ] {

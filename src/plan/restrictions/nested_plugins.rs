@@ -8,14 +8,15 @@ use crate::cni::json::same_key;
 
 /// The keys with which some plugins configure the plugins that they execute.
 const DELEGATES: [&str; 3] = ["delegate", "delegates", "plugins"];
-/// How deep lists may nest. For example, `ranges` of `host-local` is a list of lists. A policy
-/// refuses deeper lists, because its check parses an inner list again for each list around it.
+/// How deep lists may nest. For example, `ranges` of `host-local` is a list of lists. The policy
+/// check parses an inner list once for each list around it, so deep nesting would make the check
+/// slow. A policy refuses deeper lists.
 pub(in crate::plan) const LISTS: usize = 4;
-/// How deep plugins may nest. A policy refuses deeper plugins, because its check parses an inner
-/// plugin's configuration again for each plugin around it.
+/// How deep plugins may nest. The policy check parses an inner plugin's configuration once for each
+/// plugin around it, so deep nesting would make the check slow. A policy refuses deeper plugins.
 pub(in crate::plan) const LEVELS: usize = 8;
-/// [`NestedPlugin::below`] limits the bytes that it parses. It counts this many bytes for each
-/// object, in addition to the object's text.
+/// The number of bytes that [`NestedPlugin::below`] subtracts from `room` for each object, in
+/// addition to the length of the object's text.
 const OBJECT: usize = 64;
 /// How many bytes [`room`] allows for each level, in addition to the length of the configuration.
 const SHORT: usize = 4 << 10;
@@ -44,15 +45,16 @@ impl NestedPlugin {
         }
     }
 
-    /// Returns the configurations of the plugins that this plugin executes. Most plugins have one
-    /// in `ipam`; flannel has one in `delegate`.
+    /// Returns the configurations of the plugins that this plugin executes. For example, the key
+    /// `ipam` contains the configuration of the IPAM plugin. The key `delegate` of flannel contains
+    /// the configuration of another plugin.
     ///
     /// Returns `None` if lists nest deeper than [`LISTS`], or if `below` would parse more than
     /// `room` bytes. Subtracts the parsed bytes from `room`.
     ///
     /// A key in [`DELEGATES`] may contain an object that has no `type`. Such an object may be one
-    /// plugin's configuration, or may map names to configurations. `below` reads it in both ways,
-    /// so each level can double the number of configurations. `room` limits this work.
+    /// plugin's configuration, or may map names to configurations. `below` reads the object in both
+    /// ways, so each level can double the number of configurations. `room` limits this work.
     pub(super) fn below(&self, room: &mut usize) -> Option<Vec<NestedPlugin>> {
         let mut plugins = Vec::new();
         for (key, raw) in self.config.iter() {

@@ -13,7 +13,7 @@ pub enum NodeConfigError {
     #[error("{0}; write versions as strings")]
     VersionType(#[source] JsonError),
     /// `cniVersions` is not a list of strings.
-    #[error("{0}; write a list of versions as strings")]
+    #[error("{0}; write the versions as a list of strings")]
     VersionList(#[source] JsonError),
     /// A required key is missing.
     #[error("key {key} is missing in the node configuration; {remedy}")]
@@ -61,10 +61,13 @@ pub enum ValueError {
     #[error("a name is empty; write the name of a definition or of a configuration on disk")]
     EmptyName,
     /// `clusterNetwork` and `delegates` are both set.
-    #[error("delegates is set as well; keep one of the two")]
+    #[error("the key delegates is set as well; remove one of the two keys")]
     BesideDelegates,
     /// `manifestDir` is set together with `agentSocket` or `kubeconfig`.
-    #[error("agentSocket or kubeconfig is set as well; keep either manifestDir or these two keys")]
+    #[error(
+        "agentSocket or kubeconfig is set as well; remove manifestDir, or remove agentSocket and \
+         kubeconfig"
+    )]
     BesideCluster,
     /// An element of `delegates` is not a network configuration.
     #[error("delegates[{index}]: {source}; correct it")]

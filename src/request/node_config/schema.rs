@@ -20,7 +20,7 @@ pub const ACCEPTED: [&str; 12] = [
     "ipam",
 ];
 
-/// Keys in the configuration of Multus' plugin that have no effect in Jackfield.
+/// Keys that Multus' plugin uses, but that have no effect in Jackfield.
 pub const MULTUS_ONLY: [&str; 2] = ["retryDeleteOnError", "socketDir"];
 
 /// The maximum number of warnings about single keys. If there are more, one further warning counts

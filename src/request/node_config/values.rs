@@ -1,4 +1,4 @@
-//! The keys whose values need checks beyond their type.
+//! Reads the keys for which a check of the value's type is not enough.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -36,7 +36,8 @@ impl<'a> Keys<'a> {
             Some(name) => Ok((ClusterNetwork::Named(name), delegates)),
             None if delegates.is_empty() => Err(NodeConfigError::Missing {
                 key: "clusterNetwork",
-                remedy: "name the cluster network's configuration, or put it first in delegates",
+                remedy: "set clusterNetwork to the name or path of the cluster network's \
+                         configuration, or put this configuration first in the list delegates",
             }),
             None => {
                 let first = delegates.remove(0);

@@ -32,14 +32,14 @@ pub(super) struct UsableConfiguration {
     pub(super) file: PathBuf,
     /// A request that has this configuration and names no pod.
     pub(super) request: Request,
-    /// Whether `request` has all keys of the node configuration. If false, `request` has only
-    /// usable paths, and placeholders for the keys that every configuration needs.
+    /// Whether `request` has all keys of the node configuration. If false, every key outside
+    /// [`PATH_KEYS`] is missing or has a placeholder as its value.
     pub(super) is_whole: bool,
 }
 
 /// Reads the configuration. If the configuration is missing or invalid, reports the problem and
-/// returns a request that has only paths. These paths come from the first of the following sources
-/// that gives a valid request:
+/// returns a request that has only paths. To find these paths, tries the following sources in
+/// order, until one of them gives a valid request:
 /// 1. The copy of the installed configuration, `conf.json` beside the manifest.
 /// 2. The invalid configuration, if it can be parsed.
 /// 3. The default paths.
@@ -75,7 +75,8 @@ pub(super) fn read(options: &Options, mut findings: Findings<'_>) -> Option<Usab
 fn invalid(file: &Path, error: RequestError, findings: &mut Findings<'_>) {
     match error {
         RequestError::Config(NodeConfigError::Value { key, value, cause }) => {
-            let problem = format!("key {key} of the node configuration is {value}");
+            let problem =
+                format!("key {key} of the node configuration has an invalid value: {value}");
             findings.add(file.display(), problem, cause);
         }
         error => findings.add(file.display(), error, "correct it"),
@@ -116,7 +117,7 @@ fn find(options: &Options, findings: &mut Findings<'_>) -> (PathBuf, Option<RawO
     } else {
         findings.add(
             paths.conf_dir.display(),
-            "there is no configuration of jackfield, so the runtime does not call it",
+            "there is no configuration of jackfield, so the runtime does not call jackfield",
             "run `jackfield install`, or name the runtime's directory with --conf-dir",
         );
     }
@@ -180,7 +181,10 @@ mod tests {
         let mut findings = diagnosis.of(Check::Configuration);
         invalid(Path::new("/conf"), value.into(), &mut findings);
         let found = &diagnosis.findings[0];
-        assert_eq!(found.finding, "key verify of the node configuration is 7");
+        assert_eq!(
+            found.finding,
+            "key verify of the node configuration has an invalid value: 7"
+        );
         assert_eq!(found.remedy, "use one of strict, off");
     }
 }

@@ -21,8 +21,8 @@ const RDMA: &str = "rdma";
 /// devices.
 const RDMA_MODE: &str = "module/ib_core/parameters/netns_mode";
 /// A namespace, a pod and a resource for a test request to kubelet. The pod does not exist, so it
-/// has no device of the resource. [`kubelet::ask`] therefore also asks which resources have devices
-/// on this node.
+/// has no device of the resource. In this case, [`kubelet::ask`] also asks which resources have
+/// devices on this node.
 const NO_POD: (&str, &str, &str) = ("jackfield", "doctor", "jackfield.io/none");
 
 /// Checks devices. Checks kubelet's socket only if a network may use devices, and the RDMA mode
@@ -122,8 +122,8 @@ fn exclusive(context: &Context<'_>, label: &str, findings: &mut Findings<'_>) {
             about,
             "its plugin rdma needs RDMA's exclusive mode, but the kernel shares RDMA devices among \
              all network namespaces",
-            "put `options ib_core netns_mode=0` into /etc/modprobe.d and reboot, or run `rdma \
-             system set netns exclusive` while no pod has a network namespace",
+            "put `options ib_core netns_mode=0` into a file in /etc/modprobe.d and reboot, or run \
+             `rdma system set netns exclusive` while no pod has a network namespace",
         ),
         Err(cause) => {
             let file = file.display();

@@ -26,7 +26,7 @@ pub enum Check {
     Devices,
     /// The records of the journal, compared with the kernel.
     Journal,
-    /// Owed work: failed detachments that Jackfield retries, and writes that the API server has not
+    /// Failed detachments that Jackfield retries, and publications that the API server has not
     /// received.
     Owed,
     /// Multus' cache.
@@ -55,8 +55,9 @@ impl fmt::Display for Check {
     }
 }
 
-/// The maximum number of findings per check. One more finding says that further findings are
-/// omitted. The number is limited, because a cluster may have thousands of unreadable definitions.
+/// The maximum number of findings per check. If a check has more findings, an additional last
+/// finding says that the others are omitted. The number is limited, because a cluster may have
+/// thousands of unreadable definitions.
 const MOST: usize = 1000;
 
 /// A problem that a check found.
@@ -94,7 +95,7 @@ pub struct ExclusiveUse {
     /// The device, MAC or GUID.
     pub what: String,
     /// The layer-2 network on which only one pod may have this MAC or GUID. `None` for a device, or
-    /// if an older release wrote the record.
+    /// if an older release wrote the sandbox's record.
     pub segment: Option<String>,
     /// The pod, if the runtime named a pod.
     pub pod: Option<String>,
@@ -162,8 +163,8 @@ impl Findings<'_> {
         self.add(about, problem.words(), remedy);
     }
 
-    /// Adds a problem and its remedy. If the check already has [`MOST`] findings, adds one last
-    /// finding, which says that further findings are omitted.
+    /// Adds a problem and its remedy. If the check already has [`MOST`] findings, instead adds the
+    /// last finding, which says that the others are omitted.
     pub(super) fn add(
         &mut self,
         about: impl fmt::Display,

@@ -75,8 +75,8 @@ pub(super) fn look(
     findings.fine(format!("{count} sandboxes on record in {dir}"));
 }
 
-/// Reports the sandboxes of earlier boots. Two or more of them cause only one finding, because a
-/// node may have many of them soon after a reboot. Skips sandboxes whose detachment has failed.
+/// Reports the sandboxes of earlier boots, except sandboxes whose detachment has failed. Reports
+/// two or more sandboxes in one finding, because a node may have many soon after a reboot.
 fn rebooted(
     context: &Context<'_>,
     conf: &Path,
@@ -104,8 +104,8 @@ fn rebooted(
     );
     let command = detach_command(conf, &first.sandbox.header);
     let remedy = format!(
-        "wait until kubelet has removed them; if the first one remains on record, {}; treat the \
-         others likewise",
+        "wait until kubelet has removed these sandboxes; if the first of them stays on record, {}; \
+         treat the others likewise",
         command.as_deref().unwrap_or(WITHOUT_POD)
     );
     let dir = &context.request.config.journal_dir;

@@ -1,5 +1,4 @@
-//! Checks owed work: failed detachments that Jackfield still has to retry, and writes of status and
-//! events that the API server has not received.
+//! Reports owed detachments, and publications that the API server has not received.
 
 use std::time::Duration;
 
@@ -7,11 +6,11 @@ use super::Findings;
 use crate::cluster::{Census, OwedWrites};
 use crate::operation::Context;
 
-/// The age at which a write is late. The agent normally sends each write immediately.
+/// The age at which a publication is late. The agent normally sends each publication immediately.
 const LATE: Duration = Duration::from_secs(60);
 
-/// Checks owed detachments and owed writes. While the API server does not answer, every write
-/// counts as late.
+/// Reports every owed detachment and every late publication. While the API server does not answer,
+/// every publication counts as late.
 pub(super) fn look(context: &Context<'_>, census: Option<&Census>, mut findings: Findings<'_>) {
     for owed in context.host.journal.all_owed() {
         let key = owed.key;

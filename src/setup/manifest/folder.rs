@@ -13,9 +13,9 @@ use crate::regular_file::found;
 pub(in crate::setup) const FOLDER: &str = ".jackfield";
 const LOCK: &str = "lock";
 
-/// Checks a folder whose manifest is missing. An installation copies each file that it replaces to
-/// this folder, and writes the original path to the manifest. Without the manifest, Jackfield
-/// cannot put a copy back.
+/// Checks a folder whose manifest is missing. Before an installation replaces a file, the
+/// installation copies the file to this folder and writes the file's original path to the manifest.
+/// Without the manifest, Jackfield cannot put a copy back.
 ///
 /// Accepts a copy if the runtime's or the plugins' directory has a file with the same name and
 /// content. An interrupted installation may leave such a copy.

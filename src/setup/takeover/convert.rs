@@ -14,8 +14,8 @@ use crate::request::node_config::{self, ACCEPTED};
 use crate::setup::error::MultusConfError;
 use crate::setup::notice::TakeoverRemark;
 
-/// Keys that [`convert`] does not copy. It sets `plugins` and `type` itself. Only Multus' own
-/// processes use the other keys.
+/// Keys that [`convert`] does not copy. [`convert`] sets `plugins` and `type` itself. Only Multus'
+/// own processes use the other keys.
 const OF_MULTUS: [&str; 14] = [
     "retryDeleteOnError",
     "socketDir",

@@ -68,7 +68,7 @@ impl Problem for RehearsalFinding {
     }
 }
 
-/// Rehearses the ADD of every pod of the node with a configuration that is not installed yet. Also
+/// With a configuration that is not installed yet, rehearses the ADD of every pod on the node. Also
 /// checks every network, unless `from` limits the rehearsal to the pods.
 ///
 /// # Errors

@@ -229,7 +229,7 @@ pub enum HiddenFunction {
          functions"
     )]
     NotReported,
-    /// The settings cannot be read, for this reason.
+    /// The settings cannot be read. Contains the error.
     #[error(transparent)]
     Unreadable(SharedError),
 }
@@ -237,11 +237,14 @@ pub enum HiddenFunction {
 fn rebound(expected: &str, found: Option<&str>) -> String {
     match found {
         Some(found) => {
-            format!("bound to driver {found} but was attached on {expected}; bind it to {expected}")
+            format!(
+                "bound to driver {found}, but was attached with driver {expected}; bind it to \
+                 {expected}"
+            )
         }
         None => format!(
-            "unbound or missing but was attached on driver {expected}; bind it to {expected}, or \
-             recreate the pod"
+            "unbound or missing, but was attached with driver {expected}; bind it to {expected}, \
+             or recreate the pod"
         ),
     }
 }

@@ -65,11 +65,11 @@ fn remedy(key: &str, problem: &Problem) -> &'static str {
         (Problem::AboveMaximum(_), _) => "set a minimum rate that is not above the maximum",
         (_, "mac") => "write six octets with colons, such as 02:00:00:00:00:01",
         (_, "guid") => "write eight octets with colons, such as 02:00:00:00:00:00:00:3e",
-        (_, "vlan") => "write a number from 0 to 4094, 0 for no VLAN",
+        (_, "vlan") => "write a number from 0 to 4094; 0 means no VLAN",
         (_, "vlanQoS") => "write a number from 0 to 7",
         (_, "vlanProto") => "write 802.1q or 802.1ad",
         (_, "link_state") => "write auto, enable or disable",
-        (_, "min_tx_rate" | "max_tx_rate") => "write Mbit/s as a whole number, 0 for no limit",
+        (_, "min_tx_rate" | "max_tx_rate") => "write a whole number of Mbit/s; 0 means no limit",
         _ => "write on or off",
     }
 }

@@ -14,8 +14,8 @@ use crate::verify::{Mismatch, Observed, Source, Weight};
 impl Judgement<'_> {
     pub(super) fn ip_addresses(&mut self, observed: &Observed, enslaved: Option<&str>) {
         let found = AddressSet::new(observed.addresses.iter().map(|found| found.address));
-        // An enslaved interface usually loses its addresses, because a plugin moves them to the
-        // master, or because the kernel removes them (IPv6). So a missing address is only a warning.
+        // An enslaved interface usually loses its addresses: a plugin moves them to the master, or
+        // the kernel removes them (IPv6). So a missing address is only a warning.
         let weight = |source: Source| match enslaved {
             Some(_) => Weight::Warning,
             None => source.into(),

@@ -144,7 +144,7 @@ fn a_cluster_network_that_is_ourselves() {
             conf[key] = value.clone();
         }
         setup.lab.write("template.json", &conf.to_string());
-        refused(&setup.install(&[]), &["would call itself", "correct it"]);
+        refused(&setup.install(&[]), &["would call itself", "in this key"]);
         assert_eq!(setup.files(), before, "{keys}");
     }
 }
@@ -213,7 +213,7 @@ fn a_configuration_that_is_none() {
     let setup = Setup::new();
     let before = setup.files();
     setup.lab.write("template.json", "{");
-    refused(&setup.install(&[]), &["template.json", "correct it"]);
+    refused(&setup.install(&[]), &["template.json", "correct the file"]);
     for other in [r#"{"type":"bridge"}"#, r#"{"plugins":[{"type":"multus"}]}"#] {
         setup.lab.write("template.json", other);
         refused(&setup.install(&[]), &["template.json", "another plugin"]);

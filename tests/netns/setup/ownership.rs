@@ -64,7 +64,7 @@ fn a_manifest_that_is_gone_loses_nothing_of_what_was_replaced() {
             &[
                 &named,
                 "is the only copy of a replaced file",
-                "back to NAME in the directory of --conf-dir",
+                "every other file there to the directory of --conf-dir",
             ],
         );
     }

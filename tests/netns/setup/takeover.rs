@@ -325,7 +325,7 @@ fn a_dry_run_lists_who_would_fail_and_why_and_changes_nothing() {
     for line in [
         "pod demo/web would fail: network demo/nowhere",
         "(code 102)",
-        "network demo/unused cannot be used: no binary nope",
+        "network demo/unused cannot be used: no binary named nope",
         "2 pods and 2 networks were examined, 1 pods would fail",
     ] {
         assert!(outcome.stdout.contains(line), "{line}: {outcome}");
@@ -410,7 +410,7 @@ fn two_that_are_first_none_at_all_or_a_broken_one() {
     setup.cluster_network("00-a.conflist", "first");
     setup.refuses(
         |setup| setup.take_over(&[]),
-        &["00-a.conflist comes before", MULTUS, "rename the first"],
+        &["00-a.conflist comes before", MULTUS, "rename the file"],
     );
     let setup = Setup::new();
     setup.refuses(

@@ -167,7 +167,7 @@ fn what_cannot_be_detached_is_named_and_keeps_the_journal() {
         .command("uninstall", &["--force", "--cni-path", "/nonexistent"])
         .run();
     assert_eq!(outcome.exit, 1, "{outcome}");
-    for words in ["no binary ptp", "the journal stay"] {
+    for words in ["no binary named ptp", "the journal stay"] {
         assert!(outcome.stderr.contains(words), "{words:?}: {outcome}");
     }
     assert_eq!(setup.first(), CLUSTER);

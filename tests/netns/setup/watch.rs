@@ -97,7 +97,7 @@ fn the_cluster_network_is_followed_when_it_is_renamed() {
     let (setup, watching) = watched();
     let dir = setup.lab.path("net.d");
     fs::rename(dir.join(CLUSTER), dir.join("05-cluster.conflist")).unwrap();
-    watching.says("05-cluster.conflist, but its clusterNetwork is");
+    watching.says("05-cluster.conflist, but its key \"clusterNetwork\" is");
     let named = || setup.conf(OURS)["plugins"][0]["clusterNetwork"].clone();
     eventually(
         "it is followed",

@@ -24,10 +24,10 @@ pub(super) struct Device<'a> {
     pub(super) label: String,
     pub(super) driven: DriverKind,
     pub(super) owner: Owner<'a>,
-    /// Details of the device on the host. The first entry of a PCI function combines the interface
-    /// or VFIO path with the driver, as in `eth2, igbvf`. If the function has neither an interface
-    /// nor a VFIO path, the first entry is only the driver. Further entries name the function's
-    /// representor, RDMA devices, vDPA devices or NUMA node.
+    /// Details of the device on the host. For a PCI function, the first entry contains the
+    /// interface (or else the VFIO path) and the driver, as in `eth2, igbvf`. If the function has
+    /// neither an interface nor a VFIO path, the first entry is only the driver. The further
+    /// entries of a PCI function are its representor, RDMA devices, vDPA devices or NUMA node.
     pub(super) facts: Vec<String>,
     /// The product name, or the IDs of vendor and device; empty if the device is not a PCI
     /// function.

@@ -35,7 +35,7 @@ impl Problem for ApiError {
     fn remedy(&self) -> Option<String> {
         let remedy = match self {
             Self::Kubeconfig(_, source) => match **source {
-                CredentialsError::Program => "name a token, a tokenFile or a client certificate",
+                CredentialsError::Program => "use a token, a tokenFile or a client certificate",
                 CredentialsError::File(..) => {
                     "make that file readable, or correct its path in the kubeconfig"
                 }
@@ -104,8 +104,8 @@ mod tests {
             ),
             (
                 kubeconfig(CredentialsError::Program),
-                "kubeconfig /k: its user entry names a program for credentials, which \
-                 Jackfield does not run; name a token, a tokenFile or a client certificate",
+                "kubeconfig /k: its user entry gets credentials from a program, and Jackfield runs \
+                 no such program; use a token, a tokenFile or a client certificate",
             ),
             (
                 kubeconfig(CredentialsError::Token),

@@ -38,7 +38,7 @@ impl Hardware<'_> {
         Ok(())
     }
 
-    /// If the attachment has an SR-IOV plugin, checks that the device is a virtual function. An
+    /// Checks that the device is a virtual function if the attachment has an SR-IOV plugin. An
     /// SR-IOV plugin configures a virtual function through its physical function.
     fn is_virtual(
         &self,
@@ -71,15 +71,15 @@ impl Hardware<'_> {
         .into())
     }
 
-    /// For a VF whose driver creates interfaces, checks which network namespace contains the VF's
-    /// interface.
+    /// Checks which network namespace contains the interface of a VF. Accepts a VF whose driver
+    /// creates no interfaces.
     ///
-    /// - The interface is in the host's namespace: accepts the VF.
-    /// - [`placed_devices`] finds the interface in another namespace: refuses the VF.
-    /// - No namespace contains the interface: the kernel may still be moving the interface back
-    ///   from a deleted namespace. An SR-IOV plugin needs the interface. So if the attachment has
-    ///   an SR-IOV plugin, waits up to [`COMES_HOME_WITHIN`]. Refuses the VF if the interface is
-    ///   still missing. Without an SR-IOV plugin, accepts the VF at once.
+    /// - Accepts the VF if the interface is in the host's namespace.
+    /// - Refuses the VF if [`placed_devices`] finds the interface in another namespace.
+    /// - If no namespace contains the interface, the kernel may still be moving the interface back
+    ///   from a deleted namespace. An SR-IOV plugin needs the interface. With such a plugin, this
+    ///   method waits up to [`COMES_HOME_WITHIN`], and refuses the VF if the interface is still
+    ///   missing. Without such a plugin, this method accepts the VF at once.
     ///
     /// Accepts a VF with a vDPA device, because such a VF needs no interface.
     fn is_at_home(&self, attachment: &Attachment, state: &DeviceState) -> Result<(), Reason> {

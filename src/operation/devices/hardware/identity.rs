@@ -13,7 +13,7 @@ const STACKED: [&str; 6] = ["macvlan", "macvtap", "ipvlan", "ipvtap", "vlan", "i
 impl Hardware<'_> {
     /// Returns the names of the device behind `link`, a link in a pod. The first name is the one
     /// that the kernel reports. If the kind of `link` is in `STACKED`, for example `macvlan`,
-    /// returns the names of the device behind its lower link. A software link of another kind has
+    /// returns the names of the device behind the lower link. A software link of another kind has
     /// no device, so the list contains only a description such as `none (a link of kind veth)`. The
     /// list is empty if Jackfield cannot determine the device.
     pub(in crate::operation) fn names(&self, link: &Link, links: &mut dyn PodLinks) -> Vec<String> {

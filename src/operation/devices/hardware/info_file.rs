@@ -18,8 +18,8 @@ use crate::diagnostic::SharedError;
 use crate::operation::Failure;
 use crate::plan::{Attachment, Reason};
 
-/// Why Jackfield cannot publish the device-info of a device: the file cannot be read, its content
-/// contradicts the hardware, or the socket that the content names is missing.
+/// Why Jackfield cannot publish the device-info of a device. For example, the file cannot be read,
+/// contradicts the hardware, or contains the path of a missing socket.
 pub type InfoFileError = Box<dyn Error + Send + Sync>;
 
 /// What Jackfield knows about an attachment's device after the plugins have run.
@@ -27,8 +27,7 @@ pub type InfoFileError = Box<dyn Error + Send + Sync>;
 pub(in crate::operation) struct Told {
     /// The `device-info` of network-status (NPWG 1.3 §5.3.7).
     pub(in crate::operation) device_info: Option<Value>,
-    /// Whether a user-space program drives the device. The pod then has no interface for the
-    /// device.
+    /// Whether a user-space program drives the device. Such a device has no interface in the pod.
     pub(in crate::operation) in_user_space: bool,
 }
 
@@ -134,9 +133,9 @@ impl Hardware<'_> {
     }
 }
 
-/// Returns the device-info directories of an attachment and the name of its file. Returns `None` if
-/// the attachment has no file. Derives the directories from the recorded path, because the
-/// configuration may have changed since ADD.
+/// Returns the device-info directories, and the name of the attachment's file in them. Returns
+/// `None` if the attachment has no file. Derives the directories from the recorded path, because
+/// the configuration may have changed since ADD.
 fn file_of(attachment: &Attachment) -> Result<Option<(DeviceInfoDir, CniFileName)>, StoreError> {
     let Some(path) = &attachment.device_info_file else {
         return Ok(None);

@@ -18,7 +18,7 @@ use crate::plan::{Attachment, Reason};
 /// namespaces.
 const RDMA_MODE: &str = "module/ib_core/parameters/netns_mode";
 
-/// The sandbox that claims a device, with the devices of its plan.
+/// The sandbox that claims a device.
 pub(in crate::operation) struct Claimant<'a> {
     /// The journal, to find the sandboxes that hold other devices.
     pub(in crate::operation) journal: &'a Journal,
@@ -64,7 +64,7 @@ impl Hardware<'_> {
     }
 
     /// Returns a problem if `function` has a driver for user-space programs and another function of
-    /// its IOMMU group is in use. A program could then not open `function`.
+    /// its IOMMU group is in use. In this case, a program could not open `function`.
     fn shares_group(
         &self,
         device: &AllocatedDevice,

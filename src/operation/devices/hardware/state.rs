@@ -105,7 +105,7 @@ impl Hardware<'_> {
         ask().map_err(|cause| FunctionError { physical, cause })
     }
 
-    /// Returns the interface of a function in the host's network namespace.
+    /// Returns the interface that a function has in the host's network namespace, if there is one.
     ///
     /// # Errors
     /// If the kernel refuses or does not answer.
@@ -126,8 +126,9 @@ impl Hardware<'_> {
         }))
     }
 
-    /// Whether `state` names an interface of the device, but the device now has none in the host's
-    /// network namespace. False if the device's driver has changed since `state`.
+    /// Whether the device has lost its interface: `state` contains an interface, and the host's
+    /// network namespace now has no interface of the device. False if the device now has another
+    /// driver than in `state`.
     pub(in crate::operation) fn is_away(&self, state: &DeviceState) -> bool {
         let function = self.sysfs.pci_function(state.device);
         state.netdev.is_some()

@@ -225,6 +225,6 @@ fn a_device_whose_driver_changed_is_a_finding() {
         std::fs::remove_file(&driver).unwrap();
         std::os::unix::fs::symlink("../../../../bus/pci/drivers/igbvf", driver).unwrap();
     });
-    let line = "is bound to driver igbvf but was attached on vfio-pci";
+    let line = "is bound to driver igbvf, but was attached with driver vfio-pci";
     assert!(found[0].contains(line), "{found:?}");
 }

@@ -29,7 +29,7 @@ const PAIRS: [&str; 3] = ["veth", "netkit", "vxcan"];
 pub(in crate::operation) struct HostLinks<'a> {
     open: &'a dyn Fn() -> Result<Box<dyn DeviceLinks>, KernelError>,
     links: Option<Box<dyn DeviceLinks>>,
-    /// The uplinks. The text of each uplink says what the node would lose without it: a default
+    /// Each uplink with a text that says what the node would lose without the uplink: a default
     /// route or an address. An example is `this node's default route (interface eth0)`.
     uplinks: Option<Vec<(Link, String)>>,
 }
@@ -78,8 +78,8 @@ fn uplinks(links: &mut dyn DeviceLinks) -> Result<Vec<(Link, String)>, KernelErr
     let all = links.device_links()?;
     let mut by_index: HashMap<u32, &Link> = all.iter().map(|link| (link.index, link)).collect();
     // In Open vSwitch, the ports of all bridges have one common master (`ovs-system`). The kernel
-    // does not show which ports a bridge has, so treat the ports as members of every bridge, and
-    // keep them under the key `None`.
+    // does not show which ports a bridge has. So in `members`, all these bridges share the key
+    // `None`, and each port counts as a member of every bridge.
     let key = |master: &Link| {
         let is_switch = master.kind.as_deref() == Some(OPENVSWITCH);
         (!is_switch).then_some(master.index)
@@ -186,8 +186,8 @@ impl Hardware<'_> {
         }
     }
 
-    /// Returns the interfaces of a device. `value` is the name of the device on a bus, or its sysfs
-    /// directory.
+    /// Returns the interfaces of a device. `value` is the name of the device on a bus, or the path
+    /// of the device's sysfs directory.
     fn interfaces_below(&self, value: &str) -> Vec<String> {
         let root = self.sysfs.root();
         let directories: Vec<PathBuf> = match value.strip_prefix("/sys/") {
@@ -222,9 +222,10 @@ fn names(directory: &Path) -> Vec<String> {
 /// of these values equals the name `x`. A plugin that appends `x/physfn` finds the physical
 /// function of `x`.
 ///
-/// The result is true for `..`, for glob characters, for NUL (which ends a path in C), and for
-/// every path outside `/sys/` and `/dev/`. A path below `/sys/` or `/dev/` is complete: a plugin
-/// that appends it to a sysfs directory finds nothing.
+/// Returns true if the value contains a path component `..`, a glob character, or NUL (which ends a
+/// path in C). Also returns true if the value contains `/` and does not begin with `/sys/` or
+/// `/dev/`. Appending `/sys/…` or `/dev/…` does not lead to a device. For example, a plugin that
+/// appends `/sys/x` to `/sys/bus/pci/devices` gets a path that does not exist.
 fn is_pattern(value: &str) -> bool {
     let is_whole = ["/sys/", "/dev/"].iter().any(|dir| value.starts_with(dir));
     value.contains('/') && !is_whole

@@ -71,14 +71,14 @@ fn each_problem_of_an_allocated_device_has_its_own_message() {
         (
             DeviceProblem::GroupInUse(device(), group(), "igbvf".to_owned()),
             "device 0000:01:10.2 of resource r shares IOMMU group 7 with 0000:01:10.3 \
-             (/sys/kernel/iommu_groups/7/devices), and 0000:01:10.3 is bound to driver igbvf; bind \
-             the whole group to vfio-pci, or move the card to a slot that isolates functions from \
-             each other (ACS)",
+             (see /sys/kernel/iommu_groups/7/devices), and 0000:01:10.3 is bound to driver igbvf; \
+             bind the whole group to vfio-pci, or move the card to a slot that isolates functions \
+             from each other (ACS)",
         ),
         (
             DeviceProblem::GroupHeld(device(), group(), "pod demo/web".to_owned()),
             "device 0000:01:10.2 of resource r shares IOMMU group 7 with 0000:01:10.3 \
-             (/sys/kernel/iommu_groups/7/devices), and pod demo/web has 0000:01:10.3: only one \
+             (see /sys/kernel/iommu_groups/7/devices), and pod demo/web has 0000:01:10.3: only one \
              program can open the group; move the card to a slot that isolates functions from each \
              other (ACS)",
         ),
@@ -141,8 +141,9 @@ fn each_problem_in_a_definition_has_its_own_message() {
                 },
                 "an address of this node (interface eth0)".to_owned(),
             ),
-            "key master names eth0, which carries an address of this node (interface eth0): a pod \
-             that takes this interface cuts the node off from the network; name another interface",
+            "the value of key master is eth0, which carries an address of this node (interface \
+             eth0): a pod that takes this interface cuts the node off from the network; name \
+             another interface",
         ),
         (
             DeviceProblem::TooManyInterfaces(64),

@@ -195,7 +195,7 @@ fn programs_that_are_missing_not_executable_open_to_all_or_ourselves() {
     mode("flat", 0o644);
     mode("open", 0o777);
     for (name, kind, words) in [
-        ("missing", "nope", "no binary nope"),
+        ("missing", "nope", "no binary named nope"),
         ("flat", "flat", "is not executable"),
         ("open", "open", "can be written by every user"),
         ("circle", "jackfield", "jackfield itself"),
@@ -207,7 +207,10 @@ fn programs_that_are_missing_not_executable_open_to_all_or_ourselves() {
     }
     let ipam = json!({ "type": "ptp", "ipam": { "type": "no-ipam" } });
     setup.lab.definition("demo/ipam", &ipam);
-    setup.finds("programs", &["network demo/ipam", "no binary no-ipam"]);
+    setup.finds(
+        "programs",
+        &["network demo/ipam", "no binary named no-ipam"],
+    );
     setup.lab.definition_text("demo/broken", "{");
     setup.finds(
         "programs",
@@ -217,7 +220,10 @@ fn programs_that_are_missing_not_executable_open_to_all_or_ourselves() {
     let outcome = setup
         .command("doctor", &["--cni-path", "/nonexistent"])
         .run();
-    assert!(outcome.stdout.contains("no binary bridge"), "{outcome}");
+    assert!(
+        outcome.stdout.contains("no binary named bridge"),
+        "{outcome}"
+    );
 }
 
 #[test]

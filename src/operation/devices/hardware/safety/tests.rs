@@ -220,7 +220,7 @@ fn an_iommu_group_that_a_kernel_driver_uses_is_refused() {
         ..Case::default()
     }
     .line();
-    let start = "device 0000:01:10.0 of resource r shares IOMMU group 11 with 0000:01:10.2 (";
+    let start = "device 0000:01:10.0 of resource r shares IOMMU group 11 with 0000:01:10.2 (see ";
     assert!(line.starts_with(start), "{line}");
     let end = "/sys/kernel/iommu_groups/11/devices), and 0000:01:10.2 is bound to driver igbvf;";
     assert!(line.contains(end), "{line}");

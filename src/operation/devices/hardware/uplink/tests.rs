@@ -131,7 +131,8 @@ fn every_key_that_names_an_uplink_is_refused_at_any_depth() {
     let address = line(host(), &taking(r#""device":"eth1""#));
     assert!(
         address.starts_with(
-            "key device names eth1, which carries an address of this node (interface eth1): "
+            "the value of key device is eth1, which carries an address of this node \
+             (interface eth1): "
         ),
         "{address}"
     );
