@@ -8,8 +8,8 @@
 //! ```
 //!
 //! This module does no I/O. The caller reads the device, makes the repairs and compares again.
-//! [`compare`] skips a setting of a VF that is missing in one of the two states, because Jackfield
-//! cannot tell whether the setting has changed. A device that was recreated at the same address
+//! If one of the two states lacks a setting of a VF, [`compare`] skips this setting, because
+//! Jackfield cannot tell whether it has changed. A device that was recreated at the same address
 //! counts as a different device.
 
 use std::fmt;
@@ -183,10 +183,10 @@ impl DeviceState {
         generations.is_some_and(|(before, now)| before != now)
     }
 
-    /// If `setting` sets the node GUID or the port GUID to zero, returns the same setting with the
-    /// port GUID of the device's interface. The caller uses the returned setting if the driver
-    /// refuses zero. Returns [`None`] for any other setting. Also returns [`None`] if the interface
-    /// has no port GUID or the port GUID is zero.
+    /// If `setting` sets the node GUID or the port GUID to zero, returns a setting that replaces
+    /// zero with the port GUID of the device's interface. The caller uses the returned setting if
+    /// the driver refuses zero. Returns [`None`] for any other setting. Also returns [`None`] if the
+    /// interface has no port GUID or the port GUID is zero.
     #[must_use]
     pub fn own_guid(&self, setting: VfSetting) -> Option<VfSetting> {
         let own = port_guid(&self.netdev.as_ref()?.address);

@@ -29,9 +29,9 @@ pub(crate) fn process_id() -> u32 {
 }
 
 /// Removes the unfinished files in `dir` whose writers have ended. `writer` returns the process ID
-/// in the name of an unfinished file. Also removes files with the ID of this process: this process
-/// writes no such file during the sweep, so an earlier process with the same ID left them. Examines
-/// at most [`MOST_SWEPT`] entries, because a DEL waits for the sweep.
+/// in the name of an unfinished file. Also removes files with the ID of this process, because
+/// this process writes no such file during the sweep. They are from an earlier process that had the
+/// same ID. Examines at most [`MOST_SWEPT`] entries, because a DEL waits for the sweep.
 pub(crate) fn sweep_unfinished(dir: &Path, writer: impl Fn(&str) -> Option<u32>) {
     let is_alive = |pid: u32| Path::new(&format!("/proc/{pid}")).exists();
     let entries = fs::read_dir(dir).into_iter().flatten();

@@ -32,8 +32,8 @@ use error::{ArgumentError, CommandError};
 /// Jackfield is a CNI plugin that attaches pods to several networks.
 ///
 /// A container runtime calls jackfield with CNI_COMMAND in the environment. The commands below are
-/// for people. attach, detach and check make the calls ADD, DEL and CHECK for one pod. gc and
-/// status make the calls GC and STATUS for the node.
+/// for people. The commands attach, detach and check make the calls ADD, DEL and CHECK for one pod.
+/// The commands gc and status make the calls GC and STATUS for the node.
 #[derive(Debug, Parser)]
 #[command(name = "jackfield", version, about, after_help = AFTER)]
 struct Cli {

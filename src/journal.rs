@@ -11,17 +11,17 @@
 //! sandboxes/<container>@<ifname>    header with the intended attachments, then steps
 //! owed/<container>@<ifname>         a failed detachment, and when its retry is due
 //! quarantine/…                      damaged records
-//! adopted/<container>@<ifname>      marks a sandbox that a DEL has recorded from Multus' cache
+//! adopted/<container>@<ifname>      marks a sandbox whose record was made from Multus' cache
 //! exclusive/<kind>-<address>[@…]    a link to the record that has this device, MAC or GUID
 //! unrestored/<address>              a device that could not be restored
 //! changes/<container>@<ifname>      a failed change of networks, and when its retry is due
 //! publish/…                         statuses and events that the API server does not have yet
 //! ```
 //!
-//! The plugin never syncs a record to disk, so a power loss may destroy the record. But a power
-//! loss also removes the network namespaces. A DEL would then need the record only to release what
-//! delegates keep on disk, such as IPAM leases. The agent syncs the record after the plugin has
-//! answered the runtime ([`Journal::lend`]).
+//! The plugin never syncs a record to disk, so a power loss may destroy the record. The power loss
+//! also removes the network namespaces, and with them most of what the record describes. But what
+//! delegates keep on disk, such as IPAM leases, remains. So that a DEL can release it, the agent
+//! syncs the record after the plugin has answered the runtime ([`Journal::lend`]).
 //!
 //! Only root may write to the directory, because a DEL runs, as root, the plugins in a record.
 

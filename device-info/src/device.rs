@@ -111,8 +111,8 @@ impl DeviceNames {
             return Some(true);
         }
         // If `id` contains `.sf.`, `id` identifies a subfunction. For this subfunction's interface,
-        // `auxiliary` is `id`, so the check above has returned `true`. Any other interface with a
-        // known name belongs to another device.
+        // `auxiliary` is `id`, so the check above has returned `true`. Any other interface whose
+        // device has a known name belongs to another device.
         let known = self.auxiliary.is_some() || self.pci.is_some() || self.vdpa.is_some();
         (known && id.contains(".sf.")).then_some(false)
     }

@@ -15,10 +15,10 @@ use crate::vdpa::VdpaDriver;
 
 /// A machine's network hardware, as this network namespace shows it.
 ///
-/// With devlink, [`Inventory::read`] makes at most 40 × *n* system calls in sysfs on a machine with
-/// *n* functions, even if every function has a representor and an RDMA device. Reading 256 virtual
-/// functions takes less than 50 ms. `None` and empty lists mean "missing or not known". `remarks`
-/// has one line for each value that the crate could not read.
+/// On a machine with *n* functions, [`Inventory::read`] makes at most 40 × *n* system calls in
+/// sysfs if it is given a [`Devlink`](crate::Devlink). Reading 256 virtual functions takes less
+/// than 50 ms. `None` and empty lists mean "missing or not known". `remarks` has one line for each
+/// value that the crate could not read.
 ///
 /// ```
 /// use device_info::{Devlink, Inventory, Sysfs};

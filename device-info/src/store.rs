@@ -49,7 +49,7 @@ const DP: &str = "dp";
 const CNI: &str = "cni";
 
 impl DeviceInfoDir {
-    /// The specification's path.
+    /// The base directory that the specification requires (`DEVINFO 1.1.0 §4`).
     pub const DEFAULT: &'static str = "/var/run/k8s.cni.cncf.io/devinfo";
 
     /// Uses the directories `dp` and `cni` below `base`. The path `base` may contain links, because

@@ -92,8 +92,8 @@ impl VdpaDevice {
         }
     }
 
-    /// Returns the PCI function behind the device; `None` for a software device (VDUSE, the
-    /// simulator).
+    /// Returns the PCI function behind the device; `None` for a software device (VDUSE or the
+    /// kernel's `vdpa_sim`).
     #[must_use]
     pub fn pci_address(&self) -> Option<PciAddress> {
         self.0.pci_ancestor().map(|(address, _)| address)
@@ -146,8 +146,9 @@ impl VdpaDevice {
         }
     }
 
-    /// Returns the network interface in this network namespace. Only a device that is bound to
-    /// `virtio_vdpa` can have one.
+    /// Returns the name of the device's network interface. Only a device that is bound to
+    /// `virtio_vdpa` can have one. Returns `None` if the interface is in a network namespace other
+    /// than the namespace of sysfs.
     #[must_use]
     pub fn netdev(&self) -> Option<String> {
         let virtio = self.virtio_device()?;

@@ -34,8 +34,8 @@ struct Attached {
     pod: PodName,
     /// The digest of the annotation that the attachments match.
     networks: NetworksDigest,
-    /// Set if the pod's annotation differs from the attachments: the time when the agent noticed
-    /// the difference, and the digest of the pod's annotation.
+    /// When the agent noticed that the pod's annotation differs from the attachments, and the
+    /// digest of that annotation. `None` if they do not differ.
     changed: Option<(Instant, NetworksDigest)>,
 }
 

@@ -220,8 +220,8 @@ impl Knowledge {
         if view.status.is_some() || view.is_unattached || self.cache.pods.get(pod).is_some() {
             return;
         }
-        // Omit the network that replaces the cluster network. The namespace of that network may
-        // depend on the node configuration, which the agent does not read.
+        // Omit the definition that the pod requests in place of the cluster network. Its namespace
+        // may depend on the node configuration, which the agent does not read.
         let annotations = PodAnnotations {
             networks: view.annotations.networks.clone(),
             default_network: None,

@@ -5,8 +5,8 @@
 //! memory (`ROOM` in `knowledge.rs`). If a definition does not fit, the agent sends it in a
 //! separate message before the answer. A plugin that does not accept separate messages gets an
 //! error. Separate messages need memory too. So the agent copies at most `COPIES` definitions
-//! from its cache at the same time. It reads definitions that are too long for its cache one at a
-//! time.
+//! from its cache at the same time. If a definition is too long for its cache, the agent reads it
+//! from the API server, one such definition at a time.
 
 use std::cell::{Cell, RefCell};
 use std::path::Path;

@@ -41,8 +41,8 @@ const PATIENCE: Duration = Duration::from_secs(600);
 /// Without the pause, the agent could take the processor from the plugin while the runtime waits
 /// for the end of the plugin.
 const LAST_STEPS: Duration = Duration::from_millis(2);
-/// If the agent was absent for at least this many seconds, it creates an event. The first call that
-/// the agent answers after an absence reports how long the absence lasted. An upgrade of the agent
+/// If the agent was absent for at least this many seconds, it creates an event. The agent learns
+/// the duration from the first plugin that it answers after the absence. An upgrade of the agent
 /// takes less time, so an upgrade causes no event.
 const LONG_SILENCE: u64 = 60;
 /// The pause after the agent failed to accept a connection.

@@ -99,8 +99,8 @@ pub enum UnknownCause {
     },
     /// kubelet's checkpoint has fewer devices of the pod than the pod's containers request.
     #[error(
-        "the pod (UID {uid}) requests {requested}, but kubelet's checkpoint {} lists {recorded} \
-         for this UID ({pod_resources}); recreate the pod, or restart kubelet",
+        "the pod (UID {uid}) requests {requested} devices, but kubelet's checkpoint {} lists only \
+         {recorded} for this UID ({pod_resources}); recreate the pod, or restart kubelet",
         .file.display()
     )]
     Missing {

@@ -53,7 +53,7 @@ pub struct Agent {
     owed: OwedWrites,
     api: Option<Api>,
     /// All connections. They stay open until [`Agent::close`] or the end of this process, because a
-    /// compromised agent can make the close of a connection block. Over a connection that the
+    /// compromised agent can delay the process that closes a connection. Over a connection that the
     /// plugin reads ([`Purpose::Asking`]), the agent can send file descriptors. When a connection
     /// closes, the kernel also closes the descriptors that the plugin has not read. Two kinds of
     /// descriptors take long to close:

@@ -24,7 +24,7 @@ pub struct Question {
     /// Whether the pod is static, according to the annotations from the runtime. A static pod may
     /// run before its mirror pod exists, and even without an API server.
     pub is_static: bool,
-    /// Definitions that the administrator's configuration names.
+    /// The definitions to look up in addition to those that the pod requests.
     pub networks: Vec<ObjectRef>,
     /// The namespace of the definition in
     /// [`DEFAULT_NETWORK_ANNOTATION`](crate::npwg::DEFAULT_NETWORK_ANNOTATION), if the annotation

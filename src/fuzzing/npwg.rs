@@ -1,4 +1,4 @@
-//! Targets for annotations and objects that users write to the cluster.
+//! Fuzz targets for annotations and objects that users write to the cluster.
 
 use std::rc::Rc;
 use std::time::Instant;

@@ -1,4 +1,4 @@
-//! Targets for JSON objects and for small texts such as addresses and names.
+//! Fuzz targets for JSON objects and for small texts such as addresses and names.
 
 use std::cmp::Ordering;
 use std::fmt::{Debug, Display};

@@ -71,8 +71,8 @@ impl Sandbox {
     }
 
     /// Ends a change: removes the attachments that are detached or were never started, with their
-    /// routes and the states of their devices. `networks` is the digest of the annotation that the
-    /// remaining attachments match.
+    /// routes and the states of their devices. `networks` is the digest of the annotation that
+    /// the remaining attachments match.
     #[must_use]
     pub fn end_change(mut self, networks: NetworksDigest) -> Sandbox {
         let (attachments, progress) = (self.header.attachments, self.progress);

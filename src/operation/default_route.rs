@@ -163,9 +163,8 @@ fn unless_final<T>(outcome: Result<T, KernelError>) -> Result<Option<T>, KernelE
     }
 }
 
-/// Returns the results of all attachments, without the routes and gateways that `default-route`
-/// replaces: "the default route and gateway will be cleared" (NPWG 1.3 §4.1.2.1.9). For each IP
-/// family that `default-route` affects:
+/// Returns the results of all attachments, without the default routes and gateways that
+/// `default-route` clears (NPWG 1.3 §4.1.2.1.9). For each IP family that `default-route` affects:
 /// - No result contains a default route of the family.
 /// - Only the attachment with the key `default-route` keeps the gateways of its addresses.
 pub fn reflected(sandbox: &Sandbox) -> Vec<Option<CniResult>> {

@@ -25,9 +25,9 @@ pub enum Detachment {
     Earlier,
 }
 
-/// Detaches every attachment of `sandbox` that may be attached, last attachment first. Then
-/// restores the devices of the sandbox and removes its record. After a failure, continues with the
-/// other attachments (NPWG 1.3 §7.2).
+/// Detaches the attachments of `sandbox`, the last one first. Skips an attachment only if the
+/// record shows that it was never started or is detached. Then restores the devices of the sandbox
+/// and removes its record. After a failure, continues with the other attachments (NPWG 1.3 §7.2).
 ///
 /// # Errors
 /// - [`Failure::Owed`] if an attachment could not be detached or a device could not be restored.
@@ -187,9 +187,8 @@ pub(super) fn attempt(
 ///
 /// For a DEL from the runtime, tries `CNI_NETNS` first, then the recorded path. The runtime may
 /// omit `CNI_NETNS` even while the pod exists (CNI 1.1.0 §2 DEL). For every other detachment, tries
-/// only the recorded path. Another pod's namespace may have replaced the recorded namespace at a
-/// path. Returns the first path that still leads to the recorded namespace, or `None` if no path
-/// does.
+/// only the recorded path. A path may now lead to the namespace of another pod. So this function
+/// returns the first path that still leads to the recorded namespace, or `None` if no path does.
 ///
 /// If the record lacks the namespace's identity, this function cannot check the paths. A DEL from
 /// the runtime then gets its `CNI_NETNS`, and every other detachment gets `None`.

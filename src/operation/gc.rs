@@ -33,8 +33,8 @@ const LEAST: Duration = Duration::from_secs(1);
 const KEPT: u32 = 4;
 /// GC waits until all changes of running pods have ended, but at most a quarter of its time.
 const WAITING: u32 = 4;
-/// GC asks the cluster for the networks that the node configuration names. GC waits for the answer
-/// at most a quarter of the remaining time.
+/// GC asks the cluster for the networks in the node configuration. For the answer, GC waits at most
+/// a quarter of the remaining time.
 const ASKING: u32 = 4;
 
 /// The outcome of a GC.

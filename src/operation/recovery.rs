@@ -45,8 +45,8 @@ pub(super) fn del_without_record(
     };
     if unrecorded.is_attached {
         // Write the record first, so that Jackfield can retry this DEL after a failure. If the
-        // record cannot be written, detach without it, because deleting the pod may free space on a
-        // full disk.
+        // record cannot be written, for example to a full disk, detach without it. A failure here
+        // would keep the pod from being deleted, and its deletion may free space.
         let journal = &context.host.journal;
         let recorded = journal.write(&unrecorded.sandbox).map(drop);
         let recorded = match unrecorded.is_of_multus {

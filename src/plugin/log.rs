@@ -1,7 +1,7 @@
 //! The log of a call. All lines go to `logFile`. Warnings also go to stderr, unless `logToStderr`
 //! is false.
 //!
-//! If the log cannot be written, the call does not fail.
+//! If the log cannot be written, the call continues without it.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};

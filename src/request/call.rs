@@ -78,7 +78,8 @@ impl Call {
         })
     }
 
-    /// The container and the interface, which identify an attachment (CNI 1.1.0 §3).
+    /// The container ID and the interface name of the call, which identify the sandbox (CNI 1.1.0
+    /// §3).
     ///
     /// # Errors
     /// Code 4 when one of the two is not a valid name.

@@ -74,12 +74,13 @@ pub struct NodeConfig {
     pub kubelet_checkpoint: PathBuf,
     /// `invalidAnnotation`: whether the ADD of a pod with an invalid annotation fails.
     pub fail_invalid_annotation: bool,
-    /// `verify`: the strictness for all differences, except those that `verifyCluster` covers.
+    /// `verify`: the strictness for every difference that verification finds, except the
+    /// differences that `verifyCluster` covers.
     pub verify: Strictness,
     /// `verifyCluster`: the strictness for differences between the kernel and the result of the
     /// cluster network's plugins. It does not cover values that the pod requested.
     pub verify_cluster: Strictness,
-    /// `delegateCheck`: `true` for `strict`.
+    /// Whether `delegateCheck` is `strict`.
     pub strict_delegate_check: bool,
     /// `undeclared`.
     pub undeclared: Undeclared,

@@ -104,9 +104,8 @@ pub(super) fn drift(paths: &HostPaths, installed: &Manifest) -> Option<Drift> {
 }
 
 /// Checks that the executable of this process is built for the same machine as the programs on the
-/// node: the installed binary and the plugins of `network`. The machine of this executable may be
-/// wrong although the executable runs, because a kernel with emulation also runs executables for
-/// other machines.
+/// node: the installed binary and the plugins of `network`. That this executable runs proves
+/// nothing, because a kernel with emulation also runs executables for other machines.
 ///
 /// # Errors
 /// [`SetupError::OtherMachine`].

@@ -8,9 +8,9 @@
 //! ```
 //!
 //! A finding of one check does not prevent the other checks, with two exceptions:
-//! - If the configuration is missing or invalid, `doctor` skips `programs`. All other checks after
-//!   `installation` then use paths from the installer's copy of the configuration, paths from the
-//!   invalid configuration, or the default paths.
+//! - If the configuration is missing or invalid, `doctor` skips `programs`. The checks from
+//!   `cluster` on then use the first usable paths of these: the paths in the installer's copy of the
+//!   configuration, the paths in the invalid configuration, the default paths.
 //! - If none of these paths are usable, or if `with_host` fails, `doctor` skips all checks after
 //!   `installation`.
 

@@ -38,7 +38,8 @@ const SOON: Duration = Duration::from_secs(1);
 /// [`SetupError::GivenUp`] if a fourth repair would be necessary within ten minutes. Repairs before
 /// a restart count too. Also the errors of [`install::install`].
 pub fn watch(options: &Options, say: Say<'_>) -> Result<(), SetupError> {
-    // A signal must not interrupt the installation.
+    // Without this block, a signal could kill this process, even in the middle of an installation.
+    // With it, a `Notify` reads the signal and ends the process.
     notify::block_signals(&options.paths.conf_dir)?;
     let mut report = Report::new(options);
     let outcome = keep(options, &mut report, say);

@@ -270,8 +270,8 @@ mod tests {
                     TakeoverRemark::KubeconfigOfMultus("/k".to_owned()),
                 ),
                 "/m: only Multus' DaemonSet renews the kubeconfig /k; start `jackfield agent`, set \
-                 \"kubeconfig\" to null in the file that `install --conf` names, then remove Multus' \
-                 DaemonSet",
+                 \"kubeconfig\" to null in the file that `install --conf` names, then remove \
+                 Multus' DaemonSet",
             ),
             (
                 Notice::MultusIsBack("/bin/jackfield".into()),

@@ -122,9 +122,9 @@ pub(super) enum Outlook {
     Waiting(NoNetwork),
 }
 
-/// Plans the installation that `template` describes. Without a template, plans the takeover from
-/// Multus. If this run does not take over from Multus, keeps the installed configuration, or uses
-/// the defaults if there is none.
+/// Plans the installation. Without `template`, the plan contains the configuration from the first of
+/// these sources that exists: Multus, if this run takes over; the installed configuration; the
+/// defaults.
 pub(super) fn plan(
     template: Option<&RawObject>,
     manifest: Option<&Manifest>,
@@ -150,7 +150,7 @@ pub(super) fn plan(
     let follows = wanted.is_none() && manifest.is_some_and(|manifest| manifest.follows);
     let base = match (wanted, existing) {
         // Keep the plugins that other programs appended to the existing configuration. A takeover
-        // ignores them, because `wanted` has the plugins that come after Multus in Multus' list.
+        // does not need them: `wanted` already has the plugins that follow `multus` in its list.
         (Some(wanted), Some(existing)) if directories.takes_over.is_none() => {
             wanted.followed_as(existing)
         }
@@ -234,9 +234,9 @@ fn gives_way(file: &ConfFile, takes_over: bool) -> bool {
     }
 }
 
-/// Returns a file name for Jackfield's configuration. The name sorts before all files that the
-/// configuration does not supersede. These include the file of a network, even if that file has a
-/// name in `NAMES`.
+/// Returns a file name for Jackfield's configuration. The name sorts before the file of every
+/// network, even a file with a name in `NAMES`, and before all other files that the configuration
+/// does not supersede.
 fn first_name(runtime: &Directory, takes_over: bool) -> Result<String, SetupError> {
     let mut files = runtime.files.iter();
     let Some(first) = files.find(|file| !gives_way(file, takes_over)) else {

@@ -40,7 +40,7 @@ pub enum NoNetwork {
     /// The directory has no configuration of a network.
     #[error("there is none")]
     Missing,
-    /// A file that cannot be used comes before every usable configuration of a network.
+    /// A broken file sorts before the first configuration of a network.
     #[error("{name} comes first and is not a configuration: {cause}")]
     BrokenFirst {
         /// The file's name.

@@ -6,9 +6,9 @@
 //!
 //! containerd watches its CNI directory. A rename in this directory causes two events: one for the
 //! old name, and one for the new name. containerd ignores the event for the new name, and reloads
-//! its configuration only at the event for the old name. The rename of a file from a different
-//! directory would not cause that event. The installer also renames the binary into place, because
-//! the kernel refuses writes to a running program.
+//! its configuration only at the event for the old name. If the installer renamed a file from a
+//! different directory, containerd would not get the event for the old name. The installer also
+//! renames the binary into place, because the kernel refuses writes to a running program.
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, Read};

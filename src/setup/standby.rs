@@ -1,8 +1,8 @@
 //! `install --watch` on a node whose network is Multus.
 //!
 //! - Without `--from-multus`, the installer leaves Multus in place and keeps running.
-//! - With `--from-multus` alone, the installer waits until the takeover would make no pod fail, and
-//!   then takes the node over.
+//! - With `--from-multus` alone, the installer waits until no pod would fail because of the
+//!   takeover, and then takes the node over.
 //! - With `--from-multus --force`, the installer takes the node over even if pods would fail.
 //! - With `--from-multus --back`, the installer gives the node back to Multus and keeps running.
 //!

@@ -112,7 +112,7 @@ fn an_api_server_out_of_reach_is_found_at_once() {
     let words = [
         "does not answer",
         "cluster ",
-        "the API server has not received the status or events in 1 files",
+        "1 files with a status or events that the API server has not received",
         "/web",
     ];
     says(&lab, "doctor", &["--node", &lab.node], 1, &words);

@@ -28,9 +28,9 @@ const MAX_MSIX: u32 = 2048 * 65_535;
 impl PciFunction {
     /// Returns the SR-IOV capability; `None` for a function without it.
     ///
-    /// A function with the capability may currently have no virtual functions. Reading the number
-    /// of virtual functions blocks while a driver creates them, so call this method only where
-    /// blocking does no harm.
+    /// A function with the capability may currently have no virtual functions. While a driver
+    /// creates virtual functions, the kernel blocks every reader of their number. So call this
+    /// method only where blocking does no harm.
     #[must_use]
     pub fn sriov(&self) -> Option<Sriov> {
         Some(Sriov {

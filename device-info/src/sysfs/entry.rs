@@ -80,7 +80,7 @@ impl Entry {
     }
 
     /// Parses an attribute. If the text is invalid, returns `None`, and adds an error to those that
-    /// [`Sysfs::take_remarks`] returns. In the error's text, `what` is the kind of value.
+    /// [`Sysfs::take_remarks`] returns. In the error's text, `what` names the value.
     pub(crate) fn value<T: FromStr>(&self, name: &str, what: &'static str) -> Option<T> {
         let text = self.text(name)?;
         match text.parse() {

@@ -118,7 +118,7 @@ fn causes_of_unknown_devices_have_these_messages() {
                 requested: 2,
                 pod_resources: PodResourcesAnswer::NoDevices,
             },
-            "the pod (UID u) requests 2, but kubelet's checkpoint /k lists 1 for this UID \
+            "the pod (UID u) requests 2 devices, but kubelet's checkpoint /k lists only 1 for this UID \
              (the pod-resources API names none); recreate the pod, or restart kubelet"
                 .to_owned(),
         ),

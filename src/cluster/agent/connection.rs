@@ -63,8 +63,8 @@ pub(super) fn open(path: &Path, purpose: Purpose) -> Result<UnixStream, AgentPro
         // The timeout also limits connecting, which waits while the agent's queue is full.
         Purpose::Asking(until) => stream.set_write_timeout(Some(left(until)?))?,
         // Shut down the socket's read side before connecting, so that the agent cannot send
-        // descriptors. A compromised agent could delay the end of this process with descriptors of
-        // deleted files.
+        // descriptors. At the end of this process, the kernel closes the descriptors that it has.
+        // Closing the last descriptor of a large deleted file takes long.
         Purpose::Telling => stream.shutdown(Shutdown::Read)?,
     }
     let itself = format!("/proc/self/fd/{}", named.as_raw_fd());

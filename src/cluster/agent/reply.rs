@@ -22,8 +22,8 @@ pub(super) fn receive(stream: &mut impl Read) -> Result<FromAgent, FrameError> {
         match message {
             FromAgent::Definition(part) => {
                 // `kept` is the memory that the definitions take, with `PART` for each definition.
-                // `sent` is the number of bytes that the agent sent. It includes keys that this
-                // release does not know. These keys need a limit too, because reading them takes
+                // `sent` is the number of bytes that the agent sent, also for keys that this
+                // release does not know. Such keys need a limit too, because reading them takes
                 // time.
                 sent += length;
                 kept += PART + part.1.config.as_ref().map_or(0, String::len);

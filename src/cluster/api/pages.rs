@@ -129,9 +129,9 @@ impl ApiServer {
     /// version.
     ///
     /// Lists only the definition with the arbitrary name `any` in the namespace `default`. This
-    /// definition need not exist. The API server looks at no other definition for this list, but
-    /// for a list with `limit=1`, it looks at all. With 10,000 definitions, this list took 1.0 ms
-    /// of CPU time, and a list with `limit=1` took 2.7 ms.
+    /// definition need not exist. For this list, the API server examines no other definition. For
+    /// a list with `limit=1`, the API server examines all definitions. With 10,000 definitions,
+    /// this list took 1.0 ms of CPU time, and a list with `limit=1` took 2.7 ms.
     ///
     /// # Errors
     /// [`ApiError`].

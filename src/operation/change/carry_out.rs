@@ -33,7 +33,7 @@ pub(super) fn carry_out(
     let removed_event = network_status::removed(&sandbox, &removed);
     // Detach the last attachment first, as DEL does.
     removed.reverse();
-    // Whether detaching failed, so that a DEL or the next change must complete the cleanup.
+    // Whether detaching failed. If it did, a DEL or the next change must complete the cleanup.
     let mut is_owed = false;
     let outcome = match detach::detach_some(context, &mut sandbox, &removed, Detachment::Earlier) {
         Err(owed) => {
@@ -87,9 +87,9 @@ pub(super) fn carry_out(
     let published = publish(context, &sandbox, links, events);
     outcome?;
     let status = published?;
-    // As the last step, record the digest of the annotation that the attachments match. If this
-    // process is killed before this write, the record keeps the empty digest, and the next change
-    // publishes the status again.
+    // As the last step, record the digest of the pod's annotation. If this process is killed before
+    // this write, the record keeps the empty digest, and the next change publishes the status
+    // again.
     sandbox.header.networks = Some(prepared.networks);
     journal.write(&sandbox)?;
     Ok(status)

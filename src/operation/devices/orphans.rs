@@ -56,8 +56,9 @@ impl Problem for Orphan {
 }
 
 /// Finds the orphans. `elsewhere` returns the devices that have an interface in any network
-/// namespace, as [`devices_in_all_namespaces`](crate::kernel::devices_in_all_namespaces) does.
-/// `orphans` calls `elsewhere` only if a VF may be an orphan.
+/// namespace that Jackfield can find, as
+/// [`devices_in_all_namespaces`](crate::kernel::devices_in_all_namespaces) does. `orphans` calls
+/// `elsewhere` only if a VF may be an orphan.
 ///
 /// # Errors
 /// The error of `elsewhere`. Without the devices from `elsewhere`, `orphans` cannot tell whether a

@@ -179,7 +179,7 @@ pub(super) fn write_checkpoint(world: &World, path: &std::path::Path) {
     std::fs::write(path, json!({"Data": data, "Checksum": 0}).to_string()).unwrap();
 }
 
-/// Returns a definition of the cluster. The networks `net-a` and `net-b` share a bridge.
+/// Returns the definition of the network `object`. The networks `net-a` and `net-b` share a bridge.
 fn definition(object: &ObjectRef) -> Option<Definition> {
     let (config, resource) = match object.name() {
         "net-a" => (bridge("a", "br0"), None),

@@ -1,9 +1,8 @@
 //! Mutants: each mutant is a defect in the journal or in the locks. Each mutant must break a rule
 //! in some simulated world. A rule is a property that every world must have.
 //!
-//! No mutant omits the step `detached` of a record, because the omission breaks no rule. A later
-//! DEL then repeats detachments, and CNI requires plugins to accept a repeated DEL (CNI 1.1.0 §2
-//! DEL).
+//! There is no mutant for the step `detached`: if a record lacks the step, a later DEL repeats the
+//! detachment, and plugins must accept a repeated DEL (CNI 1.1.0 §2 DEL).
 
 use std::fs;
 use std::io::Write;

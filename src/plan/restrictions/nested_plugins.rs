@@ -15,8 +15,8 @@ pub(in crate::plan) const LISTS: usize = 4;
 /// How deep plugins may nest. The policy check parses an inner plugin's configuration once for each
 /// plugin around it, so deep nesting would make the check slow. A policy refuses deeper plugins.
 pub(in crate::plan) const LEVELS: usize = 8;
-/// The number of bytes that [`NestedPlugin::below`] subtracts from `room` for each object, in
-/// addition to the length of the object's text.
+/// The number of bytes that [`NestedPlugin::below`] counts for each object, in addition to the
+/// length of the object's text.
 const OBJECT: usize = 64;
 /// How many bytes [`room`] allows for each level, in addition to the length of the configuration.
 const SHORT: usize = 4 << 10;
@@ -31,7 +31,8 @@ pub(super) struct NestedPlugin {
     pub(super) is_part: bool,
 }
 
-/// How many bytes a check may parse below a configuration whose text has `length` bytes.
+/// Returns how many bytes a check may parse to read all plugins inside one configuration. The text
+/// of this configuration has `length` bytes.
 pub(super) fn room(length: usize) -> usize {
     LEVELS * (length + SHORT)
 }

@@ -28,7 +28,7 @@ const PATH_KEYS: [&str; 10] = [
 
 /// The configuration for the other checks.
 pub(super) struct UsableConfiguration {
-    /// The file of the configuration, for the commands in remedies.
+    /// The path of the configuration. The commands in remedies contain it.
     pub(super) file: PathBuf,
     /// A request that has this configuration and names no pod.
     pub(super) request: Request,

@@ -1,5 +1,5 @@
-//! Reads and checks the cluster network that a configuration of Jackfield names, in
-//! `clusterNetwork` or in `delegates`.
+//! Reads and checks the cluster network from `clusterNetwork` or `delegates` in a configuration of
+//! Jackfield.
 
 use std::path::{Path, PathBuf};
 

@@ -166,8 +166,8 @@ fn named(ours: &RawObject) -> Option<String> {
 /// then sets the key to the first network of that directory, and updates the key when another
 /// network becomes the first.
 ///
-/// If the cluster network has a separate directory ([`HostPaths::is_apart`]), keeps the key. The
-/// installer would set a missing key to the first network of the separate directory.
+/// If the cluster network has a separate directory ([`HostPaths::is_apart`]), keeps the key.
+/// Without the key, the installer would use the first network of the separate directory.
 fn follow(ours: &mut RawObject, runtime: &Directory, paths: &HostPaths) {
     let named = named(ours);
     let Ok((first, _)) = runtime.cluster_network() else {

@@ -181,8 +181,8 @@ fn in_this_process(paths: &HostPaths, mut request: Request) -> Request {
     {
         *name = paths.here(name.as_ref()).display().to_string();
     }
-    // Inside a container, a socket may be mounted at the path that it has on the host. So this
-    // closure converts a path only if the converted path exists.
+    // Inside a container, a socket may be mounted at the path that it has on the host. Then nothing
+    // exists at the converted path, and this closure keeps the path.
     let below_its_root = |path: &mut PathBuf| {
         let there = paths.here(path);
         if there.exists() {

@@ -224,8 +224,9 @@ fn names(directory: &Path) -> Vec<String> {
 ///
 /// Returns true if the value contains a path component `..`, a glob character, or NUL (which ends a
 /// path in C). Also returns true if the value contains `/` and does not begin with `/sys/` or
-/// `/dev/`. Appending `/sys/…` or `/dev/…` does not lead to a device. For example, a plugin that
-/// appends `/sys/x` to `/sys/bus/pci/devices` gets a path that does not exist.
+/// `/dev/`. A value with such a beginning is safe: if a plugin appends it to a sysfs directory, the
+/// path leads to no device. For example, a plugin that appends `/sys/x` to `/sys/bus/pci/devices`
+/// gets a path that does not exist.
 fn is_pattern(value: &str) -> bool {
     let is_whole = ["/sys/", "/dev/"].iter().any(|dir| value.starts_with(dir));
     value.contains('/') && !is_whole

@@ -13,10 +13,10 @@ use crate::plan::{Attachment, PlanError};
 use crate::verify::IntendedFunction;
 
 /// Retries the restoration of each device in `states` that the journal lists as unrestored. Then
-/// replaces the device's entry in `states` with the state in the journal's list, because the new
-/// pod's DEL must restore that state. If the node rebooted or the device was recreated after the
-/// earlier DEL, retries nothing and removes the device from the journal's list. `header` is the
-/// header of the sandbox that now gets the devices.
+/// replaces the device's entry in `states` with the original state from the journal's list, because
+/// the new pod's DEL must restore the original state. If the node rebooted or the device was
+/// recreated after the earlier DEL, retries nothing and removes the device from the journal's list.
+/// `header` is the header of the sandbox that now gets the devices.
 ///
 /// # Errors
 /// - Code 104 if [`refuse_anothers`] refuses a device. The message contains the device, the

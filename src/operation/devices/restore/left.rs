@@ -1,6 +1,6 @@
-//! Collects the repairs that failed, and decides which of them may succeed later. Repairs that may
-//! succeed later are owed: the DEL fails, and a retry repeats them. For the other repairs, the
-//! journal records the device as unrestored.
+//! Collects the repairs that failed, and decides which of them may succeed later. If a repair may
+//! succeed later, the DEL fails, and its retry repeats the repair. Otherwise the journal lists the
+//! device as unrestored.
 
 use std::sync::Arc;
 
@@ -98,9 +98,9 @@ impl<'a> Left<'a> {
         }
     }
 
-    /// Reports a device whose settings on the physical function were readable before ADD and are
-    /// not readable now. If reading them failed, adds an owed failure. If the physical function no
-    /// longer reports the VF, adds a note.
+    /// Reports a VF if Jackfield read the VF's settings on the physical function before ADD, but
+    /// cannot read them now. If reading them failed, adds an owed failure. If the physical function
+    /// no longer reports the VF, adds a note.
     fn add_unknown(&mut self, context: &Context<'_>, before: &DeviceState, now: &States) {
         if let Some(error) = now.error_of(before.device) {
             let what = "its settings on the physical function";
