@@ -42,7 +42,7 @@ macro_rules! codes {
 
 codes! {
     INCOMPATIBLE_VERSION = 1, "incompatible CNI version",
-        "Jackfield does not support the configuration's CNI version, or this version has no such verb, or it cannot express the result",
+        "Jackfield does not support the configuration's CNI version, or this version lacks the verb that the runtime calls, or this version cannot express the result",
         "raise `cniVersion`, or set it to a version that the message lists";
     UNSUPPORTED_FIELD = 2, "unsupported field",
         "A plugin does not support the value of a key. If Jackfield does not support a value in its own configuration, it returns code 7 instead",

@@ -247,3 +247,23 @@ fn the_client_reconnects_after_kubelet_restarts() {
         drop(server);
     }
 }
+
+#[test]
+fn a_connection_without_an_answer_in_time_is_not_used_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let socket = dir.path().join("kubelet.sock");
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let server = FakeKubelet::serve(&socket, |method, before| match before {
+        0 => TOO_OFTEN,
+        1 => Reply::Silence,
+        _ => captured(method),
+    });
+    let kubelet = PodResources::at(&socket);
+    let devices = || runtime.block_on(kubelet.devices_of("default", "web", &[VF]));
+    assert!(devices().failure.is_some());
+    assert_eq!(devices(), of_get(GET));
+    assert_eq!(server.connections(), 2);
+}

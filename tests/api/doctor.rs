@@ -112,7 +112,7 @@ fn an_api_server_out_of_reach_is_found_at_once() {
     let words = [
         "does not answer",
         "cluster ",
-        "1 files with a status or events that the API server has not received",
+        "files with a status or events that the API server has not received: 1",
         "/web",
     ];
     says(&lab, "doctor", &["--node", &lab.node], 1, &words);

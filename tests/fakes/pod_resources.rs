@@ -4,6 +4,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -37,6 +38,7 @@ pub(crate) const TOO_OFTEN: Reply = Reply::Refusal(8, "rejected by rate limit");
 pub(crate) struct FakeKubelet {
     socket: PathBuf,
     asked: Arc<Mutex<Vec<String>>>,
+    connections: Arc<AtomicUsize>,
     end: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -48,6 +50,7 @@ impl FakeKubelet {
         reply: impl Fn(&str, usize) -> Reply + Send + Sync + 'static,
     ) -> FakeKubelet {
         let asked: Arc<Mutex<Vec<String>>> = Arc::default();
+        let connections: Arc<AtomicUsize> = Arc::default();
         let (end, ended) = oneshot::channel();
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -58,11 +61,13 @@ impl FakeKubelet {
             UnixListener::bind(socket).unwrap()
         };
         let (log, reply) = (Arc::clone(&asked), Arc::new(reply));
+        let accepted = Arc::clone(&connections);
         let thread = std::thread::spawn(move || {
             runtime.block_on(async {
                 let serving = async {
                     loop {
                         let (stream, _) = listener.accept().await.unwrap();
+                        accepted.fetch_add(1, Ordering::Relaxed);
                         let (log, reply) = (Arc::clone(&log), Arc::clone(&reply));
                         tokio::spawn(async move {
                             let Ok(mut connection) = h2::server::handshake(stream).await else {
@@ -87,6 +92,7 @@ impl FakeKubelet {
         FakeKubelet {
             socket: socket.to_owned(),
             asked,
+            connections,
             end: Some(end),
             thread: Some(thread),
         }
@@ -95,6 +101,11 @@ impl FakeKubelet {
     /// The methods that were called, in order.
     pub(crate) fn asked(&self) -> Vec<String> {
         self.asked.lock().unwrap().clone()
+    }
+
+    /// How many connections the server has accepted.
+    pub(crate) fn connections(&self) -> usize {
+        self.connections.load(Ordering::Relaxed)
     }
 }
 

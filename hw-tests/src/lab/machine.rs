@@ -30,6 +30,10 @@ const CNI_BIN: &str = "cni";
 /// The tag of the folder with `dpdk-testpmd`, which is in the guest's PATH.
 const DPDK: &str = "dpdk";
 
+/// The time in which the guest must start its first case. QEMU's software emulation sometimes loses
+/// the timer of a processor, and the guest's kernel then hangs while it boots.
+const BOOTING: Duration = Duration::from_secs(120);
+
 /// A virtual machine and the cases to run in it.
 #[derive(Debug)]
 pub(super) struct Machine<'a> {
@@ -45,7 +49,7 @@ pub(super) struct Machine<'a> {
 
 impl Machine<'_> {
     /// Boots the machine, reports results as they arrive, and reports a failure for each case
-    /// without one.
+    /// without one. If the guest starts no case within [`BOOTING`], boots it once more.
     pub(super) fn run(&self, report: &mut Report) -> Result<(), MachineError> {
         let folder = tempfile::Builder::new().prefix("hw-tests-").tempdir()?;
         let (runner, out) = (folder.path().join("runner"), folder.path().join("out"));
@@ -65,22 +69,37 @@ impl Machine<'_> {
             self.boot,
             self.cases.len()
         )?;
-        let started = Instant::now();
-        let mut process = Qemu::start(
-            qemu::command(self.images, self.boot, &runner, &out, &mounts)
-                .stdin(Stdio::null())
-                .stdout(Stdio::null())
-                .stderr(fs::File::create(out.join(EMULATOR))?),
-        )?;
+        let boot = || {
+            Qemu::start(
+                qemu::command(self.images, self.boot, &runner, &out, &mounts)
+                    .stdin(Stdio::null())
+                    .stdout(Stdio::null())
+                    .stderr(fs::File::create(out.join(EMULATOR))?),
+            )
+        };
+        let mut started = Instant::now();
+        let mut process = boot()?;
+        let mut may_reboot = true;
         let mut tail = Tail::of(out.join(guest::REPORT));
         let mut running = None;
         let ended = loop {
             let ended = process.ended()?;
             for event in tail.events()? {
+                may_reboot = false;
                 running = self.take(event, report)?;
             }
             if ended || started.elapsed() >= self.timeout {
                 break ended;
+            }
+            if may_reboot && started.elapsed() >= BOOTING {
+                writeln!(
+                    io::stderr(),
+                    "lab: the guest does not boot; booting it once more"
+                )?;
+                drop(process);
+                started = Instant::now();
+                process = boot()?;
+                may_reboot = false;
             }
             std::thread::sleep(Duration::from_millis(50));
         };

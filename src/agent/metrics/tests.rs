@@ -54,8 +54,8 @@ The agent's log has a line for each failed call, with pod, container, network an
 `jackfield_devices` counts the devices that kubelet's pod-resources API reports. A scrape shows the figures of the
 agent's last query to kubelet. The figures are out of date after a minute. They are also out of date as soon as the
 plugin has asked the agent for a pod's devices, because kubelet may have allocated these devices since the last query.
-After a scrape that shows figures that are out of date, the agent queries kubelet, so that the next scrape shows current
-figures. The agent queries kubelet at most once a second. The first scrape may show no devices.
+If a scrape shows figures that are out of date, the agent then queries kubelet for the next scrape, at most once a
+second. The first scrape may show no devices.
 
 For each check, `jackfield doctor` sends the number of findings to the agent. The agent serves the numbers of the last
 run until the agent restarts. Before the first run, `/metrics` has no such numbers. If no agent listens during a run,

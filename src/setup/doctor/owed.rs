@@ -41,8 +41,8 @@ fn writes(context: &Context<'_>, late: Duration, findings: &mut Findings<'_>) {
     if let Some((oldest, age)) = survey.waiting.into_iter().max_by_key(|(_, age)| *age) {
         let remedy = "start the agent, or find in its log why the API server refuses the writes";
         let problem = format!(
-            "this directory has {count} files with a status or events that the API server has not \
-             received; the oldest file, of pod {oldest}, is {} s old",
+            "files with a status or events that the API server has not received: {count}; the \
+             oldest, of pod {oldest}, is {} s old",
             age.as_secs()
         );
         findings.add(dir, problem, remedy);

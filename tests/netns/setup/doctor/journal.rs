@@ -221,7 +221,7 @@ fn what_is_owed_to_plugins_and_to_the_cluster() {
         .write("journal/publish/0000000001.0-1.json", &write.to_string());
     setup.is_well();
     age(&waiting);
-    setup.finds_only("owed", &["has 1 files", POD, "start the agent"]);
+    setup.finds_only("owed", &["has not received: 1;", POD, "start the agent"]);
     fs::remove_file(waiting).unwrap();
     setup.lab.write("journal/publish/2.json.unreadable", "");
     setup.finds_only("owed", &["2.json.unreadable", "recreate the pods"]);
